@@ -1,0 +1,177 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+)
+
+// Rule names a rule of the deletion guard.
+type Rule string
+
+const (
+	// RuleDelete refuses to delete a protected object.
+	RuleDelete Rule = "delete"
+	// RuleUnprotect refuses to take protection away without the right to.
+	RuleUnprotect Rule = "unprotect"
+	// RuleOwn refuses to give a protected derived object a new owner, because
+	// the garbage collector deletes it when that owner does not exist.
+	RuleOwn Rule = "own"
+	// RuleBind refuses to take protection away by binding a pod to a node,
+	// which overwrites the pod's labels.
+	RuleBind Rule = "bind"
+	// RuleValue refuses a label value that means nothing.
+	RuleValue Rule = "value"
+	// RuleValueStands warns of a label value that means nothing and is either
+	// there already or comes from a template.
+	RuleValueStands Rule = "value-stands"
+)
+
+// PolicyName is the name of the policy that runs a rule for a label. It is part
+// of every refusal that users see.
+func PolicyName(r Rule, k Key) string {
+	name := "holdfast-deletion-" + k.Name
+	switch r {
+	case RuleDelete:
+		return name
+	case RuleOwn: // the second validation of the policy against unprotecting
+		return name + "-" + string(RuleUnprotect)
+	default:
+		return name + "-" + string(r)
+	}
+}
+
+// Finding is what one rule has against a request.
+type Finding struct {
+	Rule Rule
+	// Key is the label that the rule is about.
+	Key Key
+	// WarnOnly is set where the rule warns and never refuses.
+	WarnOnly bool
+	// Message says what is wrong and what to do, as the API server would.
+	Message string
+}
+
+// Verdict is all that the rules have against a request. The API server reports
+// the first refusal only.
+type Verdict []Finding
+
+// Allowed says whether the request passes.
+func (v Verdict) Allowed() bool {
+	return !slices.ContainsFunc(v, func(f Finding) bool { return !f.WarnOnly })
+}
+
+// Decide says what the rules have against a request.
+func (r Rules) Decide(req Request) Verdict {
+	var v Verdict
+	for _, k := range r.Keys {
+		v = append(v, r.decideKey(k, req)...)
+	}
+	return v
+}
+
+func (r Rules) decideKey(k Key, req Request) []Finding {
+	switch {
+	case req.Operation == admissionv1.Delete && req.SubResource == "":
+		return r.onDelete(k, req)
+	case req.Operation == admissionv1.Update:
+		return slices.Concat(r.onUpdate(k, req), onValue(k, req))
+	case req.Operation == admissionv1.Create:
+		return slices.Concat(onBind(k, req), onValue(k, req))
+	}
+	return nil
+}
+
+func (r Rules) onDelete(k Key, req Request) []Finding {
+	if !k.protects(req.OldObject) || terminating(req.OldObject) {
+		return nil
+	}
+	if derived(req.Resource, req.OldObject) && r.machine(req) {
+		return nil
+	}
+	return []Finding{{Rule: RuleDelete, Key: k, Message: k.deleteMessage(req)}}
+}
+
+func (r Rules) onUpdate(k Key, req Request) []Finding {
+	if !k.Strict || !k.protects(req.OldObject) || terminating(req.OldObject) || req.MayUnprotect {
+		return nil
+	}
+	var found []Finding
+	if k.weakens(req) && !(derived(req.Resource, req.OldObject) && r.machine(req)) {
+		found = append(found, Finding{Rule: RuleUnprotect, Key: k, Message: k.UnprotectMessage()})
+	}
+	if _, ok := derivedKind(req.Resource); ok && !r.machine(req) && gainsOwner(req) {
+		found = append(found, Finding{Rule: RuleOwn, Key: k, Message: k.OwnMessage()})
+	}
+	return found
+}
+
+// weakens says whether an update of a protected object touches its protection.
+// Setting it to Always never does: an unknown value may be mended by anyone.
+func (k Key) weakens(req Request) bool {
+	old, value := req.OldObject.Labels[k.Label], labels(req.Object)[k.Label]
+	return value != old && value != v1alpha1.ProtectAlways
+}
+
+// gainsOwner says whether an update adds an owner reference, or makes the owner
+// of an existing one the controller.
+func gainsOwner(req Request) bool {
+	if req.Object == nil {
+		return false
+	}
+	return slices.ContainsFunc(req.Object.OwnerReferences, func(n metav1.OwnerReference) bool {
+		return !slices.ContainsFunc(req.OldObject.OwnerReferences, func(o metav1.OwnerReference) bool {
+			return o.UID == n.UID && (isTrue(o.Controller) || !isTrue(n.Controller))
+		})
+	})
+}
+
+func onBind(k Key, req Request) []Finding {
+	if !k.Strict || req.MayUnprotect || !isBinding(req) {
+		return nil
+	}
+	value, ok := labels(req.Object)[k.Label]
+	if !ok || value == v1alpha1.ProtectAlways {
+		return nil
+	}
+	return []Finding{{Rule: RuleBind, Key: k, Message: k.BindMessage()}}
+}
+
+func isBinding(req Request) bool {
+	if req.Resource.Group != "" {
+		return false
+	}
+	return req.Resource.Resource == "pods" && req.SubResource == "binding" ||
+		req.Resource.Resource == "bindings" && req.SubResource == ""
+}
+
+func onValue(k Key, req Request) []Finding {
+	value := labels(req.Object)[k.Label]
+	if req.SubResource != "" || k.Knows(value) {
+		return nil
+	}
+	stands := req.Operation == admissionv1.Update && labels(req.OldObject)[k.Label] == value
+	if stands || controlled(req.Object) {
+		return []Finding{{Rule: RuleValueStands, Key: k, WarnOnly: true, Message: k.ValueStandsMessage()}}
+	}
+	return []Finding{{Rule: RuleValue, Key: k, Message: k.ValueMessage()}}
+}
+
+func (k Key) protects(o *metav1.PartialObjectMetadata) bool { return k.Protects(labels(o)[k.Label]) }
+
+func labels(o *metav1.PartialObjectMetadata) map[string]string {
+	if o == nil {
+		return nil
+	}
+	return o.Labels
+}
+
+func terminating(o *metav1.PartialObjectMetadata) bool { return o != nil && o.DeletionTimestamp != nil }
+
+func isTrue(b *bool) bool { return b != nil && *b }

@@ -1,0 +1,85 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Request is what the rules need to know of a request to the API server.
+type Request struct {
+	Operation   admissionv1.Operation
+	Resource    schema.GroupResource
+	SubResource string
+	// Namespace is the request's: for a Namespace object its own name, for
+	// other cluster-scoped objects empty.
+	Namespace string
+	// Object is the object as it would become; nil when it is deleted.
+	Object *metav1.PartialObjectMetadata
+	// OldObject is the object as it stands; nil when it is created.
+	OldObject *metav1.PartialObjectMetadata
+	// User is the name of whoever asks.
+	User string
+	// MayUnprotect says whether User holds the verb unprotect in
+	// UnprotectNamespace. It is asked of the cluster's authorizer.
+	MayUnprotect bool
+}
+
+// ErrNoObject is returned for a request that names no object to judge. Whoever
+// decides should refuse such a request.
+var ErrNoObject = errors.New("the request carries no object")
+
+// FromAdmission reads what the rules need out of an admission request; it
+// leaves MayUnprotect false. The name of the object is taken from the object:
+// the request's own is empty when a whole collection is deleted.
+func FromAdmission(in *admissionv1.AdmissionRequest) (Request, error) {
+	req := Request{
+		Operation:   in.Operation,
+		Resource:    schema.GroupResource{Group: in.Resource.Group, Resource: in.Resource.Resource},
+		SubResource: in.SubResource,
+		Namespace:   in.Namespace,
+		User:        in.UserInfo.Username,
+	}
+	var err error
+	if req.Object, err = decode(in.Object.Raw); err != nil {
+		return Request{}, fmt.Errorf("decode object: %w", err)
+	}
+	if req.OldObject, err = decode(in.OldObject.Raw); err != nil {
+		return Request{}, fmt.Errorf("decode oldObject: %w", err)
+	}
+	switch {
+	case in.Operation == admissionv1.Create && req.Object == nil,
+		in.Operation == admissionv1.Update && (req.Object == nil || req.OldObject == nil),
+		in.Operation == admissionv1.Delete && req.OldObject == nil:
+		return Request{}, ErrNoObject
+	}
+	return req, nil
+}
+
+func decode(raw []byte) (*metav1.PartialObjectMetadata, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var o metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return nil, err
+	}
+	return &o, nil
+}
+
+// UnprotectNamespace is the namespace in which the verb unprotect is asked for
+// an object; empty means cluster-wide. A Namespace is asked cluster-wide, so
+// that a Role inside it cannot grant its own end.
+func UnprotectNamespace(r schema.GroupResource, namespace string) string {
+	if r == (schema.GroupResource{Resource: "namespaces"}) {
+		return ""
+	}
+	return namespace
+}
