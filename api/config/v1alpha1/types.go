@@ -69,7 +69,7 @@ type Scope struct {
 	// regular expression behind "re:" that must match the whole name, and each
 	// of these behind "!" to exclude. A namespace is selected if a pattern
 	// selects it and none excludes it; with exclusions alone, all others are
-	// selected. Empty: all.
+	// selected. Blank items count for nothing. Empty: all.
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 
@@ -122,7 +122,8 @@ type CertificatesConfiguration struct {
 	AuthorityValidity metav1.Duration `json:"authorityValidity,omitzero"`
 
 	// overlap is how long a new authority is trusted before anything is signed
-	// by it. Less than a third of authorityValidity. Default: 24h.
+	// by it. More than 0s and less than a third of authorityValidity. Default:
+	// 24h.
 	// +optional
 	Overlap metav1.Duration `json:"overlap,omitzero"`
 }

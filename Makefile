@@ -1,0 +1,97 @@
+# Everything needs only Go, git, make and a shell. `make` alone lists what there is.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+GO ?= go
+TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+FUZZTIME ?= 30s
+VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match='v*' --dirty 2>/dev/null))
+VERSION_VAR := github.com/holdfast-dev/holdfast/internal/platform/version.Version
+
+# A cluster of your own instead of the local control plane: `make demo KUBECONFIG=path`, the same for
+# up, down, test and bench. Only what stands on the command line counts: a KUBECONFIG that your shell
+# happens to export is never touched.
+ifeq ($(origin KUBECONFIG),command line)
+export HOLDFAST_KUBECONFIG := $(abspath $(KUBECONFIG))
+else
+unexport KUBECONFIG
+endif
+
+##@ See it work
+
+.PHONY: demo
+demo: ## Build everything, start a local control plane, protect things and try to delete them.
+	@$(GO) run ./demo run
+
+.PHONY: up
+up: ## Leave a local control plane running, with Holdfast in it; prints its KUBECONFIG.
+	@$(GO) run ./demo up
+
+.PHONY: down
+down: ## End what `make up` started.
+	@$(GO) run ./demo down
+
+##@ Change it
+
+.PHONY: build
+build: ## Build the two binaries into bin/.
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w $(if $(VERSION),-X $(VERSION_VAR)=$(VERSION))' -o bin/ ./cmd/...
+
+.PHONY: test
+test: ## Run all tests, race detector on; PKG=./internal/deletion/... RUN=TestName to choose.
+	@GO="$(GO)" hack/test.sh "$(or $(PKG),./...)" "$(RUN)"
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (30s); FUZZ=name to choose.
+	@GO="$(GO)" hack/fuzz.sh "$(FUZZTIME)" "$(FUZZ)"
+
+.PHONY: bench
+bench: ## Measure Holdfast against the bare API server in the same run.
+	@$(GO) run ./test/bench $(ARGS)
+
+.PHONY: generate
+generate: ## Make deep copies, CRDs and the reference docs again from the types in api/.
+	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	@rm -f config/crd/*.yaml
+	$(TOOL) controller-gen crd paths=./api/holdfast/... output:crd:dir=config/crd
+	@$(call reference,holdfast,api.md,The holdfast.dev API)
+	@$(call reference,config,configuration.md,The configuration file)
+
+# $(call reference,folder of api,file of docs/reference,title)
+reference = echo 'crd-ref-docs api/$(1) > docs/reference/$(2)'; \
+	$(TOOL) crd-ref-docs --log-level=WARN --renderer=markdown --config=hack/crd-ref-docs/config.yaml \
+	--templates-dir=hack/crd-ref-docs/templates --template-value='title=$(3)' \
+	--source-path=api/$(1) --output-path=docs/reference/$(2)
+
+.PHONY: fmt
+fmt: ## Format the code and sort its imports.
+	$(TOOL) golangci-lint fmt . localcluster
+
+.PHONY: lint
+lint: ## Lint; the dependency rules of the tree are among the linters.
+	$(TOOL) golangci-lint run
+	@# The compiler's flags are those of the control plane's own build, so that one compilation of
+	@# Kubernetes serves both.
+	@$(GO) run ./hack/localcluster
+	@lint=$$($(TOOL) -n golangci-lint); flags=$$($(GO) env GOFLAGS); cd localcluster; set -x; \
+		CGO_ENABLED=0 GOFLAGS="$$flags -trimpath" "$$lint" run --config=../.golangci.yml
+
+.PHONY: verify
+verify: ## What CI checks before the tests: generated files, go.mod files, lint, nothing uncommitted.
+	@MAKE="$(MAKE)" GO="$(GO)" hack/verify.sh
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what Holdfast calls; needs the Go vulnerability database.
+	$(TOOL) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
+
+.PHONY: clean
+clean: ## Remove bin/ and .local/; the built control plane stays in its cache.
+	rm -rf bin .local
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,41 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"cmp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// DefaultSecretName is the Secret of the serving certificate.
+	DefaultSecretName = "holdfast-guard-tls"
+	// DefaultValidity is how long a serving certificate is valid.
+	DefaultValidity = 90 * 24 * time.Hour
+	// DefaultAuthorityValidity is how long the authority is valid.
+	DefaultAuthorityValidity = 5 * 365 * 24 * time.Hour
+	// DefaultOverlap is how long a new authority is trusted before it signs.
+	DefaultOverlap = 24 * time.Hour
+)
+
+// SetDefaults fills every field that is empty and has a default. A duration of
+// zero counts as empty. Done twice, it does nothing more than done once.
+func SetDefaults(c *HoldfastConfiguration) {
+	c.APIVersion = cmp.Or(c.APIVersion, GroupVersion)
+	c.Kind = cmp.Or(c.Kind, Kind)
+
+	c.Admission.SelfProtection = cmp.Or(c.Admission.SelfProtection, ModeEnforce)
+
+	c.Certificates.Provider = cmp.Or(c.Certificates.Provider, CertificatesByHoldfast)
+	c.Certificates.SecretName = cmp.Or(c.Certificates.SecretName, DefaultSecretName)
+	c.Certificates.Validity = cmp.Or(c.Certificates.Validity, metav1.Duration{Duration: DefaultValidity})
+	c.Certificates.AuthorityValidity = cmp.Or(c.Certificates.AuthorityValidity, metav1.Duration{Duration: DefaultAuthorityValidity})
+	c.Certificates.Overlap = cmp.Or(c.Certificates.Overlap, metav1.Duration{Duration: DefaultOverlap})
+
+	c.Deletion.Mode = cmp.Or(c.Deletion.Mode, ModeEnforce)
+	c.Deletion.Labels.Karmada = cmp.Or(c.Deletion.Labels.Karmada, LabelOpen)
+	c.Deletion.Labels.Kruise = cmp.Or(c.Deletion.Labels.Kruise, LabelOpen)
+}

@@ -1,0 +1,183 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// patience bounds how long a step may take to come out as expected; the API
+// server takes up a changed policy a moment later.
+const patience = 20 * time.Second
+
+// chapter is a part of the story.
+type chapter struct {
+	title string
+	steps []step
+}
+
+// step is one thing that happens: a kubectl command, or something done to the
+// stage.
+type step struct {
+	// why is said before it happens.
+	why string
+	// kubectl are the arguments of a command.
+	kubectl []string
+	// stdin of the command.
+	stdin string
+	// do happens instead of a command; does says what it is.
+	does string
+	do   func(ctx context.Context, s *stage) error
+
+	// refused expects the command to fail.
+	refused bool
+	// says is what the command's output must contain.
+	says string
+	// soon lets the command be tried again until it comes out as expected.
+	soon bool
+}
+
+func (st step) title() string {
+	if st.do != nil {
+		return st.does
+	}
+	return "kubectl " + quoted(st.kubectl)
+}
+
+// result is one line of the table at the end.
+type result struct {
+	chapter, title, expected, got string
+	ok                            bool
+}
+
+// tell runs the chapters and prints them as they happen.
+func tell(ctx context.Context, out io.Writer, s *stage, chapters []chapter) ([]result, error) {
+	var results []result
+	for _, c := range chapters {
+		fmt.Fprintf(out, "\n=== %s\n", c.title)
+		for _, st := range c.steps {
+			r, err := st.play(ctx, out, s)
+			if err != nil {
+				return results, err
+			}
+			r.chapter = c.title
+			results = append(results, r)
+		}
+	}
+	return results, nil
+}
+
+func (st step) play(ctx context.Context, out io.Writer, s *stage) (result, error) {
+	if st.why != "" {
+		fmt.Fprintf(out, "\n# %s\n", st.why)
+	}
+	if st.do != nil {
+		fmt.Fprintf(out, "  (%s)\n", st.does)
+		return result{title: st.does, expected: "done", got: "done", ok: true}, st.do(ctx, s)
+	}
+	fmt.Fprintf(out, "$ %s\n", st.title())
+	said, ok, err := st.try(ctx, s)
+	if err != nil {
+		return result{}, err
+	}
+	fmt.Fprintln(out, indent(said))
+	r := result{title: st.title(), expected: st.expectation(), got: "as expected", ok: ok}
+	if !ok {
+		r.got = firstLine(said)
+	}
+	fmt.Fprintf(out, "  expected: %s -> %s\n", r.expected, map[bool]string{true: "yes", false: "NO"}[ok])
+	return r, nil
+}
+
+// try runs the command until it comes out as expected or patience ends.
+func (st step) try(ctx context.Context, s *stage) (said string, ok bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		var code int
+		if said, code, err = s.kubectl(ctx, st.stdin, st.kubectl...); err != nil {
+			return said, false, err
+		}
+		ok = (code != 0) == st.refused && strings.Contains(said, st.says)
+		if ok || !st.soon {
+			return said, ok, nil
+		}
+		select {
+		case <-ctx.Done():
+			return said, false, nil
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (st step) expectation() string {
+	expected := "it works"
+	if st.refused {
+		expected = "it is refused"
+	}
+	if st.says != "" {
+		expected += fmt.Sprintf(" and says %q", st.says)
+	}
+	return expected
+}
+
+// table prints what was expected and what came back, and fails if they differ.
+func table(out io.Writer, results []result) error {
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "#\tOK\tSTEP\tEXPECTED\tCAME BACK")
+	failed := 0
+	for i, r := range results {
+		mark := "yes"
+		if !r.ok {
+			mark = "NO"
+			failed++
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", i+1, mark, cut(r.title, 70), cut(r.expected, 60), cut(r.got, 60))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d steps came out otherwise than expected", failed, len(results))
+	}
+	if len(results) == 0 {
+		return errors.New("no step was played")
+	}
+	fmt.Fprintf(out, "\nAll %d steps came out as expected.\n", len(results))
+	return nil
+}
+
+func indent(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func cut(s string, n int) string {
+	s = strings.ReplaceAll(s, "\n", " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// quoted writes arguments so that a shell would read them back.
+func quoted(args []string) string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if strings.ContainsAny(a, " \"'{}[]$&|;<>*?") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out[i] = a
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,135 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/platform/features"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+)
+
+// emptyConfiguration is in force when none is given.
+const emptyConfiguration = "apiVersion: " + configv1alpha1.GroupVersion + "\nkind: " + configv1alpha1.Kind + "\n"
+
+// loadConfiguration reads the configuration that the process starts with.
+func loadConfiguration(ctx context.Context, o *Options, loader config.Loader, c client.Reader) (*config.Store, error) {
+	data, from := []byte(emptyConfiguration), "the defaults"
+	var err error
+	switch {
+	case o.ConfigFile != "":
+		from = o.ConfigFile
+		data, err = config.ReadFile(o.ConfigFile)
+	case o.ConfigMap != "":
+		from = "ConfigMap " + o.configMapName().String()
+		err = retry(ctx, func(ctx context.Context) (err error) {
+			data, err = config.ReadConfigMap(ctx, c, o.configMapName())
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration from %s: %w", from, err)
+	}
+	store, err := config.NewStore(clock.RealClock{}, loader, data, from)
+	if err != nil {
+		return nil, err
+	}
+	logConfiguration(store.Current())
+	return store, nil
+}
+
+func (o *Options) configMapName() types.NamespacedName {
+	return types.NamespacedName{Namespace: o.Namespace, Name: o.ConfigMap}
+}
+
+// logConfiguration prints the configuration in force, with every default.
+func logConfiguration(c *configv1alpha1.HoldfastConfiguration) {
+	text, err := config.Encode(c)
+	if err != nil { // it was decoded from the same form
+		ctrl.Log.Error(err, "Configuration cannot be printed")
+		return
+	}
+	ctrl.Log.Info("Configuration in force", "configuration", string(text))
+}
+
+// watchConfiguration picks up changes.
+func (g *guard) watchConfiguration() error {
+	switch o := g.options; {
+	case o.ConfigFile != "":
+		return g.mgr.Add(config.NewFileSource(g.config, o.ConfigFile, clock.RealClock{}))
+	case o.ConfigMap != "":
+		return config.NewMapSource(g.config, g.mgr.GetClient(), o.configMapName()).SetupWithManager(g.mgr)
+	}
+	return nil
+}
+
+// loader checks what this package alone can know beside what the file says.
+func (g *guard) loader() config.Loader { return newLoader(g.gates) }
+
+func newLoader(gates *features.Gates) config.Loader {
+	return config.Loader{Validators: []config.Validator{
+		func(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
+			if _, err := gates.Check(c.FeatureGates); err != nil {
+				return field.ErrorList{field.Invalid(field.NewPath("featureGates"), c.FeatureGates, err.Error())}
+			}
+			return nil
+		},
+	}}
+}
+
+// applyGates brings the gates in line with the configuration in force.
+func (g *guard) applyGates() error {
+	warnings, err := g.gates.Apply(g.config.Current().FeatureGates, g.options.FeatureGates)
+	for _, w := range warnings {
+		ctrl.Log.Info("Feature gate warning", "warning", w)
+	}
+	return err
+}
+
+// configurationWebhook lets whoever writes the configuration know at once what
+// is wrong with it. Without a ConfigMap there is nothing to watch.
+func (g *guard) configurationWebhook() []admission.Webhook {
+	o := g.options
+	if o.ConfigMap == "" {
+		return nil
+	}
+	return []admission.Webhook{{
+		Name:    "configuration.holdfast.dev",
+		Mode:    configv1alpha1.ModeEnforce,
+		Path:    config.WebhookPath,
+		Handler: &webhook.Admission{Handler: config.NewWebhook(g.loader(), o.configMapName(), g.mgr.GetScheme())},
+		Scope: scope.Selection{NamespaceSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{corev1.LabelMetadataName: o.Namespace},
+		}},
+		Spec: admissionregistrationv1.ValidatingWebhook{
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
+				},
+			}},
+			FailurePolicy: ptr.To(admissionregistrationv1.Ignore),
+			SideEffects:   ptr.To(admissionregistrationv1.SideEffectClassNone),
+			MatchConditions: []admissionregistrationv1.MatchCondition{{
+				Name: "configuration", Expression: "object.metadata.name == " + cel.String(o.ConfigMap),
+			}},
+		},
+	}}
+}

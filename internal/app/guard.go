@@ -1,0 +1,193 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/certs"
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/platform/features"
+	"github.com/holdfast-dev/holdfast/internal/platform/status"
+)
+
+// name is the guard's: of its leader election, and of its events' source.
+const name = "holdfast-guard"
+
+// guard is the process, put together.
+type guard struct {
+	options *Options
+	mgr     ctrl.Manager
+	// user is the name under which the API server knows this process.
+	user string
+
+	gates     *features.Gates
+	config    *config.Store
+	certs     *certs.Manager
+	admission *admission.Reconciler
+	status    *status.Reconciler
+	webhooks  []admission.Webhook
+}
+
+// newGuard puts the process together. What it needs of the API server it asks
+// for here, so that a missing piece is an error with a remedy and not a
+// controller that never starts.
+func newGuard(ctx context.Context, o *Options) (*guard, error) {
+	rc, err := restConfig(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	direct, err := client.New(rc, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	if err := require(ctx, direct); err != nil {
+		return nil, err
+	}
+	g := &guard{options: o}
+	if g.gates, err = features.New(gateSpecs, o.EmulatedVersion); err != nil {
+		return nil, err
+	}
+	if g.user, err = whoAmI(ctx, direct); err != nil {
+		return nil, err
+	}
+	if g.config, err = loadConfiguration(ctx, o, g.loader(), direct); err != nil {
+		return nil, err
+	}
+	if err := g.applyGates(); err != nil {
+		return nil, err
+	}
+	if g.mgr, err = g.newManager(rc, scheme); err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	return g, g.setup()
+}
+
+// restConfig is for the guarded API server. There is no client-side rate limit:
+// the API server's priority and fairness is the limit.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	rc, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w; outside a cluster give --kubeconfig", err)
+	}
+	rc.QPS = -1
+	rc.UserAgent = name
+	return rc, nil
+}
+
+func (g *guard) newManager(rc *rest.Config, scheme *schemeType) (ctrl.Manager, error) {
+	o := g.options
+	host, port, err := o.webhookHostPort()
+	if err != nil {
+		return nil, err
+	}
+	return ctrl.NewManager(rc, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cacheOptions(o, g.secretName()),
+		Client:                        client.Options{Cache: &client.CacheOptions{}},
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		HealthProbeBindAddress:        o.ProbeBindAddress,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              name,
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaseDuration,
+		RenewDeadline:                 &o.RenewDeadline,
+		RetryPeriod:                   &o.RetryPeriod,
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: host,
+			Port: port,
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+				c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return g.certs.GetCertificate(hello) }
+			}},
+		}),
+	})
+}
+
+// setup makes the parts and connects them.
+func (g *guard) setup() error {
+	mgr, o := g.mgr, g.options
+	certMetrics, err := certs.NewMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	g.certs = certs.New(certs.Options{
+		Client: mgr.GetClient(),
+		Secret: types.NamespacedName{Namespace: o.Namespace, Name: g.secretName()},
+		Settings: func() certs.Settings {
+			return certs.SettingsOf(g.config.Current().Certificates, o.webhookHosts())
+		},
+		Metrics: certMetrics,
+	})
+	g.admission = admission.NewReconciler(mgr.GetClient(), admission.Options{
+		Endpoint: o.endpoint(),
+		Wanted:   g.wanted,
+		Changed:  func() { g.status.Wake() },
+	})
+	g.status = status.NewReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{}, g.observe)
+	g.webhooks = g.configurationWebhook()
+	for _, w := range g.webhooks {
+		mgr.GetWebhookServer().Register(w.Path, w.Handler)
+	}
+	admission.RegisterMetrics(metrics.Registry)
+	if err := config.RegisterMetrics(metrics.Registry, g.config); err != nil {
+		return err
+	}
+
+	g.config.OnChange(func() {
+		logConfiguration(g.config.Current())
+		if err := g.applyGates(); err != nil { // the loader has checked them
+			ctrl.Log.Error(err, "Feature gates cannot be set")
+		}
+		g.certs.Wake()
+		g.admission.Wake()
+		g.status.Wake()
+	})
+	for _, c := range []interface{ SetupWithManager(ctrl.Manager) error }{
+		g.certs,
+		g.admission,
+		admission.NewPublished(mgr.GetClient(), g.certs.Published),
+		g.status,
+	} {
+		if err := c.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("set up controller: %w", err)
+		}
+	}
+	if err := g.watchConfiguration(); err != nil {
+		return err
+	}
+	if err := mgr.Add(g.followCertificate(g.certs.Subscribe())); err != nil {
+		return err
+	}
+	return g.addProbes()
+}
+
+// secretName of the certificate is fixed at start: the cache is bound to it.
+func (g *guard) secretName() string { return g.config.Current().Certificates.SecretName }
+
+// wanted is what the configuration in force wants in the API server. It has been
+// validated, so that what is left to go wrong is a bug; then the last
+// declaration that worked stays.
+func (g *guard) wanted() (admission.Wanted, error) {
+	self := admission.Self{Namespace: g.options.Namespace, Users: []string{g.user}}
+	d, err := declare(g.config.Current(), self, g.webhooks)
+	return admission.Wanted{Declaration: d, CABundle: g.certs.CABundle()}, err
+}

@@ -1,0 +1,109 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/status"
+	"github.com/holdfast-dev/holdfast/internal/platform/version"
+)
+
+// addProbes serves /healthz and /readyz. A replica is ready when its caches are
+// complete and its webhooks can be called; what the API server has installed is
+// no property of a replica and takes none out of service.
+func (g *guard) addProbes() error {
+	var synced atomic.Bool
+	err := g.mgr.Add(everyReplica(func(context.Context) error {
+		synced.Store(true) // a manager starts its runnables after its caches
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	for name, check := range map[string]healthz.Checker{
+		"caches": func(*http.Request) error {
+			if !synced.Load() {
+				return errors.New("the caches are not complete yet")
+			}
+			return nil
+		},
+		"certificate": func(*http.Request) error { return g.certs.Check() },
+		"webhooks":    g.mgr.GetWebhookServer().StartedChecker(),
+	} {
+		if err := g.mgr.AddReadyzCheck(name, check); err != nil {
+			return err
+		}
+	}
+	return g.mgr.AddHealthzCheck("ping", healthz.Ping)
+}
+
+// followCertificate wakes whoever depends on the certificate when it changes.
+func (g *guard) followCertificate(changes <-chan event.GenericEvent) manager.Runnable {
+	return everyReplica(func(ctx context.Context) error {
+		for {
+			select {
+			case <-changes:
+				g.admission.Wake()
+				g.status.Wake()
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
+}
+
+// everyReplica is a runnable that does not wait to be the leader.
+type everyReplica func(context.Context) error
+
+func (f everyReplica) Start(ctx context.Context) error { return f(ctx) }
+func (everyReplica) NeedLeaderElection() bool          { return false }
+
+// observe collects what the parts say of themselves.
+func (g *guard) observe() status.Observed {
+	return status.Observed{
+		Version:  version.Version,
+		Features: featureStatus(g.config.Current()),
+		Conditions: []metav1.Condition{
+			g.admission.Condition(),
+			certificateCondition(g.certs.Check(), g.certs.NotAfter(), time.Now()),
+			configurationCondition(g.config.LastError()),
+		},
+	}
+}
+
+func certificateCondition(err error, notAfter, now time.Time) metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionCertificateValid, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonValid,
+		Message: "the serving certificate is valid until " + notAfter.UTC().Format(time.RFC3339),
+	}
+	if err != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonNotYetIssued, err.Error()
+		if !notAfter.IsZero() && now.After(notAfter) {
+			c.Reason = v1alpha1.ReasonExpired
+		}
+	}
+	return c
+}
+
+func configurationCondition(err error) metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionConfigurationAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
+		Message: "the newest configuration is in force",
+	}
+	if err != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonRefused, err.Error()+"; the last good configuration stays in force"
+	}
+	return c
+}

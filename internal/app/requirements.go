@@ -1,0 +1,124 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+)
+
+// startTimeout bounds how long the start waits for an API server that does not
+// answer; then the process ends and is started again by whatever runs it.
+const startTimeout = 60 * time.Second
+
+type schemeType = runtime.Scheme
+
+func newScheme() (*schemeType, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("build scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// require checks that the API server serves what Holdfast stands on.
+func require(ctx context.Context, c client.Client) error {
+	for _, r := range []struct {
+		object client.Object
+		remedy string
+	}{
+		{&admissionregistrationv1.ValidatingAdmissionPolicy{}, "Holdfast needs Kubernetes 1.30 or newer"},
+		{&v1alpha1.Holdfast{}, "apply Holdfast's CustomResourceDefinitions first, those in config/crd"},
+	} {
+		err := retry(ctx, func(context.Context) error {
+			_, err := c.IsObjectNamespaced(r.object)
+			return err
+		})
+		if meta.IsNoMatchError(err) {
+			return fmt.Errorf("the API server does not serve %T: %s", r.object, r.remedy)
+		}
+		if err != nil {
+			return fmt.Errorf("ask the API server what it serves: %w", err)
+		}
+	}
+	return nil
+}
+
+// whoAmI asks under which name the API server knows this process; rules that
+// let Holdfast alone do something name it.
+func whoAmI(ctx context.Context, c client.Client) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := retry(ctx, func(ctx context.Context) error { return c.Create(ctx, review) }); err != nil {
+		return "", fmt.Errorf("ask the API server who this is: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
+
+// retry calls f until it succeeds, says that something is not served, or the
+// start takes too long.
+func retry(ctx context.Context, f func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, func(ctx context.Context) (bool, error) {
+		if last = f(ctx); meta.IsNoMatchError(last) {
+			return false, last
+		}
+		if last != nil {
+			ctrl.Log.Info("The API server does not answer yet", "error", last.Error())
+		}
+		return last == nil, nil
+	})
+	if err != nil && last != nil && !errors.Is(err, last) {
+		return errors.Join(err, last)
+	}
+	return err
+}
+
+// cacheOptions bind the cache to what Holdfast means to read: its own objects.
+// A read of anything else fails instead of starting to watch a whole kind.
+func cacheOptions(o *Options, secret string) cache.Options {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{admission.ManagedByLabel: admission.ManagedByValue})}
+	named := func(name string) cache.ByObject {
+		return cache.ByObject{
+			Namespaces: map[string]cache.Config{o.Namespace: {}},
+			Field:      fields.OneTermEqualSelector("metadata.name", name),
+		}
+	}
+	byObject := map[client.Object]cache.ByObject{
+		&admissionregistrationv1.ValidatingAdmissionPolicy{}:        ours,
+		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}: ours,
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}:   ours,
+		&rbacv1.ClusterRole{}: {Field: fields.OneTermEqualSelector("metadata.name", admission.AnchorName)},
+		&corev1.Secret{}:      named(secret),
+		&v1alpha1.Holdfast{}:  {},
+	}
+	if o.ConfigMap != "" {
+		byObject[&corev1.ConfigMap{}] = named(o.ConfigMap)
+	}
+	return cache.Options{
+		ByObject:                    byObject,
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+	}
+}

@@ -1,0 +1,98 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+)
+
+// effect is what a label does for an object. The texts are part of the output
+// that scripts may read.
+type effect string
+
+const (
+	effectProtected        effect = "protected"
+	effectProtectedUnknown effect = "protected: unknown value"
+	effectControllers      effect = "left to controllers"
+	effectEmpty            effect = "not protected: empty"
+	effectUnknown          effect = "not protected: unknown value"
+	effectTerminating      effect = "not protected: being deleted"
+	effectNotInForce       effect = "not protected: label not in force"
+	effectWarned           effect = "not protected: only warned"
+	effectAudited          effect = "not protected: only audited"
+	effectOutOfScope       effect = "not protected: namespace not in scope"
+)
+
+// protects says whether people are kept from deleting the object.
+func (e effect) protects() bool {
+	return slices.Contains([]effect{effectProtected, effectProtectedUnknown, effectControllers}, e)
+}
+
+// effectOf says what a label that the object carries does, as the rules say.
+func effectOf(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.PartialObjectMetadata, at place) effect {
+	value := o.Labels[k.Label]
+	switch {
+	case value == "":
+		return effectEmpty
+	case !k.Protects(value):
+		return effectUnknown
+	case !deletable(k, r, o, ""):
+		return enforced(e, k, r, o, at)
+	default:
+		// The only reason to let somebody without a name delete it.
+		return effectTerminating
+	}
+}
+
+func enforced(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.PartialObjectMetadata, at place) effect {
+	switch e.mode(policy.RuleDelete, k) {
+	case configv1alpha1.ModeOff:
+		return effectNotInForce
+	case configv1alpha1.ModeAudit:
+		return effectAudited
+	case configv1alpha1.ModeWarn:
+		return effectWarned
+	}
+	if in, err := e.holds(policy.RuleDelete, k, at); err == nil && !in {
+		return effectOutOfScope
+	}
+	switch {
+	case deletable(k, r, o, policy.ClusterControllers[0]):
+		return effectControllers
+	case !k.Knows(o.Labels[k.Label]):
+		return effectProtectedUnknown
+	}
+	return effectProtected
+}
+
+// deletable says whether the rules let a user delete the object.
+func deletable(k policy.Key, r schema.GroupResource, o *metav1.PartialObjectMetadata, user string) bool {
+	return policy.Rules{Keys: []policy.Key{k}}.Decide(policy.Request{
+		Operation: admissionv1.Delete,
+		Resource:  r,
+		Namespace: o.Namespace,
+		OldObject: o,
+		User:      user,
+	}).Allowed()
+}
+
+// leftToControllers says whether the rules would let the cluster's own
+// controllers delete the object whatever its labels: they make and delete such
+// objects all the time.
+func leftToControllers(r schema.GroupResource, o *metav1.PartialObjectMetadata) bool {
+	labelled := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name:            o.Name,
+		OwnerReferences: o.OwnerReferences,
+		Labels:          map[string]string{v1alpha1.DeletionProtectedLabel: v1alpha1.ProtectAlways},
+	}}
+	return deletable(allKeys()[0], r, labelled, policy.ClusterControllers[0])
+}

@@ -1,0 +1,62 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes of every command. They are part of the interface: scripts
+// branch on them.
+const (
+	exitOK      = 0 // it worked; for "why": it would be allowed
+	exitError   = 1 // something failed, or the API server refused it
+	exitUsage   = 2 // the command line makes no sense
+	exitRefused = 3 // "why" only: it would be refused
+)
+
+const exitCodesHelp = `Exit codes of kubectl holdfast:
+
+  0   it worked; for "why": it would be allowed
+  1   something failed, or the API server refused it; where a command works on
+      several objects or kinds, one failure is enough, and the rest is still done
+  2   the command line makes no sense; nothing was done
+  3   "why" only: it would be refused`
+
+// errReported is an error about which everything has been said.
+var errReported = errors.New("the errors above were reported")
+
+// errRefused is the answer of "why" when something would be refused.
+var errRefused = errors.New("it would be refused")
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitCode is the only place where errors become exit codes.
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, errRefused):
+		return exitRefused
+	default:
+		return exitError
+	}
+}
+
+// newExitCodesTopic is a help topic: a command that does nothing.
+func newExitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long:  exitCodesHelp,
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/internal/cli/ui"
+)
+
+const rootHelp = `Protect what matters from being deleted by accident, see what is protected,
+and ask why.
+
+An object is protected by the label holdfast.dev/deletion-protected=Always.
+Everybody who may edit an object may protect it. Taking the protection away
+needs the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev.`
+
+func newRootCommand(s *ui.Streams) *cobra.Command {
+	c := newClients(s)
+	root := &cobra.Command{
+		Use:           "kubectl-holdfast",
+		Short:         "Keep a shared cluster safe to change",
+		Long:          rootHelp,
+		Args:          knownSubcommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// People type "kubectl holdfast": help shows that.
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl holdfast"},
+	}
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.ErrOut)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	c.flags.AddFlags(root.PersistentFlags())
+	c.completeConfigFlags(root)
+
+	root.AddCommand(
+		newProtectCommand(c, nil),
+		newUnprotectCommand(c, nil),
+		newProtectedCommand(c, nil),
+		newWhyCommand(c),
+		newVersionCommand(c, nil),
+		newExitCodesTopic(),
+	)
+	return root
+}
+
+// knownSubcommand refuses arguments of a command that only has subcommands: they
+// can only be one that does not exist.
+func knownSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("there is no command %q in '%s'", args[0], cmd.CommandPath())
+	if suggestions := cmd.SuggestionsFor(args[0]); len(suggestions) > 0 {
+		message += "; did you mean " + strings.Join(suggestions, " or ") + "?"
+	}
+	return usageError{fmt.Errorf("%s", message)}
+}
+
+// noArguments is the Args of a command that takes none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("'%s' takes no arguments, but got %q", cmd.CommandPath(), args)}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"net/http"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+)
+
+// Declaration is all that Holdfast wants to have in the API server.
+type Declaration struct {
+	Policies []Policy
+	Webhooks []Webhook
+}
+
+// Policy is a ValidatingAdmissionPolicy and its binding, which carry the same
+// name.
+type Policy struct {
+	// Name begins with "holdfast-"; users see it in a refusal.
+	Name string
+	// Mode becomes the binding's validationActions; a policy that is off is not
+	// written at all.
+	Mode configv1alpha1.Mode
+	// WarnOnly keeps Enforce at a warning.
+	WarnOnly bool
+	// Scope is where the policy holds; the zero value is everywhere.
+	Scope scope.Selection
+	// Spec needs resource rules and validations. What it leaves open is filled
+	// in: the policy fails closed, a rule has every scope, and a validation
+	// without a reason is Forbidden.
+	Spec admissionregistrationv1.ValidatingAdmissionPolicySpec
+}
+
+// Webhook is one validating webhook.
+type Webhook struct {
+	// Name is what the API server shows when it cannot reach the webhook, so it
+	// is a hint for whoever reads that: three labels separated by dots.
+	Name string
+	// Mode of the webhook. The handler must act on Audit and Warn itself; a
+	// webhook that is off is not written.
+	Mode configv1alpha1.Mode
+	// Path at which Handler is served.
+	Path string
+	// Handler answers.
+	Handler http.Handler
+	// Scope is where the webhook is called; the zero value is everywhere.
+	Scope scope.Selection
+	// Spec needs rules, a failure policy and side effects. Name, client
+	// configuration and scope are filled in.
+	Spec admissionregistrationv1.ValidatingWebhook
+}

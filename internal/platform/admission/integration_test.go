@@ -1,0 +1,292 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+var ours = client.MatchingLabels{admission.ManagedByLabel: admission.ManagedByValue}
+
+// admissionObjects are the names of all admission objects of Holdfast.
+func admissionObjects(t testing.TB, e *testkit.Env) (names []string) {
+	t.Helper()
+	for _, list := range []client.ObjectList{
+		&admissionregistrationv1.ValidatingAdmissionPolicyList{},
+		&admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
+	} {
+		if err := e.Client.List(t.Context(), list, ours); err != nil {
+			t.Fatal(err)
+		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			names = append(names, fmt.Sprintf("%T/%s", o, o.(client.Object).GetName()))
+			return nil
+		})
+	}
+	return names
+}
+
+func condition(t testing.TB, e *testkit.Env, kind string) metav1.Condition {
+	t.Helper()
+	var h v1alpha1.Holdfast
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, &h); err != nil {
+		t.Fatal(err)
+	}
+	c := meta.FindStatusCondition(h.Status.Conditions, kind)
+	if c == nil {
+		return metav1.Condition{}
+	}
+	return *c
+}
+
+func TestAnchor_deletedAndMadeAgain(t *testing.T) {
+	t.Parallel()
+	for _, dead := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with the manager dead=%t", dead), func(t *testing.T) {
+			t.Parallel()
+			g := gomega.NewWithT(t)
+			e := testkit.New(t, testkit.Options{})
+			all := len(admissionObjects(t, e))
+			if dead {
+				if err := e.Manager.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out := e.Kubectl(t, "delete", "clusterrole", admission.AnchorName); out.Code != 0 {
+				t.Fatal(out.Stderr)
+			}
+			if err := e.WaitNotEnforced(t.Context()); err != nil {
+				t.Error(err)
+			}
+			g.Eventually(func() []string { return admissionObjects(t, e) }, "30s", "100ms").Should(gomega.BeEmpty())
+			if !dead {
+				g.Eventually(func() string { return condition(t, e, v1alpha1.ConditionAdmissionInstalled).Reason }, "10s", "100ms").
+					Should(gomega.Equal(v1alpha1.ReasonAnchorMissing))
+				g.Eventually(func() float64 { return e.Metric(t, "holdfast_anchor_present") }, "10s", "100ms").Should(gomega.BeZero())
+				if err := e.Manager.Ready(t.Context()); err != nil {
+					t.Errorf("the state of the policies takes the replica out of service: %v", err)
+				}
+			}
+
+			if out := e.Kubectl(t, "create", "clusterrole", admission.AnchorName, "--verb=get", "--resource=configmaps", "--resource-name=none"); out.Code != 0 {
+				t.Fatal(out.Stderr)
+			}
+			if dead {
+				e.Manager = e.StartManager(t)
+			}
+			if err := e.WaitEnforced(t.Context()); err != nil {
+				t.Error(err)
+			}
+			g.Eventually(func() int { return len(admissionObjects(t, e)) }, "10s", "100ms").Should(gomega.Equal(all))
+			g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "10s", "100ms").
+				Should(gomega.Equal(metav1.ConditionTrue))
+		})
+	}
+}
+
+func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	const policy = "holdfast-deletion-holdfast"
+	tests := []struct {
+		name string
+		args []string
+		// refused is what kubectl says where the API server does not let it.
+		refused string
+	}{
+		{name: "a policy deleted", args: []string{"delete", "validatingadmissionpolicy", policy}},
+		{name: "a binding deleted", args: []string{"delete", "validatingadmissionpolicybinding", policy}},
+		{name: "all policies deleted at once", args: []string{"delete", "validatingadmissionpolicies", "--all"}},
+		{name: "a binding weakened", args: []string{"patch", "validatingadmissionpolicybinding", policy, "--type=merge", "-p", `{"spec":{"validationActions":["Audit"]}}`}},
+		{name: "a condition slipped into a policy", args: []string{"patch", "validatingadmissionpolicy", policy, "--type=merge", "-p", `{"spec":{"matchConditions":[{"name":"never","expression":"false"}]}}`}},
+		{name: "a selector slipped into a policy", args: []string{"patch", "validatingadmissionpolicy", policy, "--type=merge", "-p", `{"spec":{"matchConstraints":{"namespaceSelector":{"matchLabels":{"no":"where"}}}}}`}},
+		{name: "a binding narrowed", args: []string{"patch", "validatingadmissionpolicybinding", policy, "--type=merge", "-p", `{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"no":"where"}}}}}`}},
+		{name: "its label taken off", args: []string{"label", "validatingadmissionpolicy", policy, admission.ManagedByLabel + "-"}},
+		{name: "its owner taken off", args: []string{"patch", "validatingadmissionpolicy", policy, "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`}},
+		{name: "the webhook configuration deleted", args: []string{"delete", "validatingwebhookconfiguration", admission.WebhookConfigurationName}, refused: "kubectl delete clusterrole holdfast-anchor"},
+		{name: "all webhook configurations deleted at once", args: []string{"delete", "--raw", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"}, refused: "kubectl delete clusterrole holdfast-anchor"},
+		{name: "the webhook configuration emptied", args: []string{"patch", "validatingwebhookconfiguration", admission.WebhookConfigurationName, "--type=merge", "-p", `{"webhooks":[]}`}, refused: "kubectl delete clusterrole holdfast-anchor"},
+		{name: "a CRD deleted", args: []string{"delete", "crd", "holdfasts.holdfast.dev"}, refused: "kubectl delete clusterrole holdfast-anchor"},
+		{name: "the namespace deleted", args: []string{"delete", "namespace", "holdfast-system"}, refused: "kubectl delete clusterrole holdfast-anchor"},
+		{name: "the certificate Secret deleted", args: []string{"delete", "secret", "-n", "holdfast-system", "holdfast-guard-tls"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { // one after the other: each wants to find all as declared
+			g := gomega.NewWithT(t)
+			before := snapshot(t, e)
+			out := e.Kubectl(t, tt.args...)
+			if tt.refused != "" {
+				if out.Code == 0 || !strings.Contains(out.Stderr, tt.refused) {
+					t.Errorf("kubectl ended with %d: %s%s, want a refusal with %q", out.Code, out.Stdout, out.Stderr, tt.refused)
+				}
+			} else if out.Code != 0 {
+				t.Fatalf("kubectl: %s", out.Stderr)
+			}
+			g.Eventually(func() map[string]string { return snapshot(t, e) }, "15s", "100ms").Should(gomega.Equal(before))
+			if err := e.WaitEnforced(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// snapshot is what a healed cluster has: every admission object with its whole
+// content, and the certificate's authority.
+func snapshot(t testing.TB, e *testkit.Env) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	var policies admissionregistrationv1.ValidatingAdmissionPolicyList
+	var bindings admissionregistrationv1.ValidatingAdmissionPolicyBindingList
+	var webhooks admissionregistrationv1.ValidatingWebhookConfigurationList
+	for _, list := range []client.ObjectList{&policies, &bindings, &webhooks} {
+		if err := e.Client.List(t.Context(), list, ours); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range policies.Items {
+		out["policy/"+p.Name] = fmt.Sprint(p.Labels, p.OwnerReferences, p.Spec.String())
+	}
+	for _, b := range bindings.Items {
+		out["binding/"+b.Name] = fmt.Sprint(b.Labels, b.OwnerReferences, b.Spec.String())
+	}
+	for _, w := range webhooks.Items {
+		out["webhooks/"+w.Name] = fmt.Sprint(w.Labels, w.OwnerReferences, w.Webhooks)
+	}
+	var secret corev1.Secret
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Namespace: "holdfast-system", Name: "holdfast-guard-tls"}, &secret); err == nil {
+		out["authority"] = string(secret.Data["ca.crt"])
+	}
+	return out
+}
+
+func TestModes_changeByConfigurationWithTheManagerAlive(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	e.Apply(t, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {holdfast.dev/deletion-protected: Always}}}`)
+	for _, step := range []struct {
+		mode        string
+		wantRefused bool
+		wantWarning bool
+	}{
+		{mode: "Warn", wantWarning: true},
+		{mode: "Audit"},
+		{mode: "Enforce", wantRefused: true},
+		{mode: "Off"},
+		{mode: "Enforce", wantRefused: true},
+	} {
+		configure(t, e, "deletion: {mode: "+step.mode+"}")
+		g.Eventually(func() bool {
+			out := e.Kubectl(t, "delete", "-n", ns, "configmap/x", "--dry-run=server")
+			said := strings.Contains(out.Stderr, "is protected from deletion")
+			return (out.Code != 0) == step.wantRefused && said == (step.wantRefused || step.wantWarning)
+		}, "15s", "100ms").Should(gomega.BeTrue(), "in mode %s", step.mode)
+	}
+}
+
+func TestConfiguration_badOneIsRefusedAndTheLastGoodStays(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	const bad = "deletion: {mode: Sometimes}"
+	out := e.KubectlInput(t, configurationYAML(bad), "apply", "--server-side", "--force-conflicts", "-f", "-")
+	if out.Code == 0 || !strings.Contains(out.Stderr, "deletion.mode") || !strings.Contains(out.Stderr, "Enforce") {
+		t.Errorf("kubectl ended with %d: %s, want a refusal that names the field and what it may be", out.Code, out.Stderr)
+	}
+
+	// Written while the manager is down, nobody refuses it; the manager does not
+	// start on it, and says why.
+	if err := e.Manager.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	configure(t, e, bad)
+	p := e.StartManagerNotReady(t)
+	g.Eventually(p.Done(), "30s").Should(gomega.BeClosed(), "the manager starts on a configuration that is not valid")
+	if !strings.Contains(p.LogTail(), "deletion.mode") {
+		t.Errorf("the manager's last words do not name the field:\n%s", p.LogTail())
+	}
+	configure(t, e, "deletion: {mode: Enforce}")
+	e.Manager = e.StartManager(t)
+	if err := e.WaitEnforced(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestIdle_noWrites(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{ManagerArgs: []string{"--leader-elect=false"}}) // so that there is no lease to renew
+	g := gomega.NewWithT(t)
+	g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "10s", "100ms").
+		Should(gomega.Equal(metav1.ConditionTrue))
+	var before float64
+	g.Eventually(func() bool {
+		last := before
+		before = e.Writes(t)
+		return before == last
+	}, "10s", "1s").Should(gomega.BeTrue(), "the start does not come to an end")
+	g.Consistently(func() float64 { return e.Writes(t) }, "5s", "500ms").Should(gomega.Equal(before))
+}
+
+func TestRBAC_bindsExactlyTheNamesThatCanBeWritten(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	configure(t, e, "deletion: {labels: {karmada: Strict, kruise: Strict}}")
+	g := gomega.NewWithT(t)
+	var role rbacv1.ClusterRole
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: "holdfast-guard"}, &role); err != nil {
+		t.Fatal(err)
+	}
+	var granted []string
+	for _, rule := range role.Rules {
+		if rule.APIGroups[0] == "admissionregistration.k8s.io" && rule.Resources[0] == "validatingadmissionpolicies" {
+			granted = append(granted, rule.ResourceNames...)
+		}
+	}
+	g.Eventually(func() []string {
+		var list admissionregistrationv1.ValidatingAdmissionPolicyList
+		if err := e.Client.List(t.Context(), &list, ours); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return names
+	}, "15s", "100ms").Should(gomega.ConsistOf(granted))
+}
+
+func configure(t testing.TB, e *testkit.Env, body string) {
+	t.Helper()
+	if out := e.KubectlInput(t, configurationYAML(body), "apply", "--server-side", "--force-conflicts", "-f", "-"); out.Code != 0 {
+		t.Fatalf("configure: %s", out.Stderr)
+	}
+}
+
+func configurationYAML(body string) string {
+	return `apiVersion: v1
+kind: ConfigMap
+metadata: {name: holdfast, namespace: holdfast-system}
+data:
+  config.yaml: |
+    apiVersion: config.holdfast.dev/v1alpha1
+    kind: HoldfastConfiguration
+    ` + body + "\n"
+}

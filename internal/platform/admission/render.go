@@ -1,0 +1,187 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+)
+
+const (
+	// AnchorName is the ClusterRole that owns every admission object.
+	AnchorName = "holdfast-anchor"
+	// WebhookConfigurationName is the only webhook configuration.
+	WebhookConfigurationName = "holdfast-guard"
+	// ManagedByLabel and ManagedByValue mark what this package writes.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	ManagedByValue = "holdfast"
+
+	webhookTimeoutSeconds = 10
+)
+
+// Endpoint is where the API server reaches the webhooks: a Service, or a URL
+// where the API server is one that Holdfast does not run in.
+type Endpoint struct {
+	// URL without a path, such as https://127.0.0.1:9443; it goes before Service.
+	URL string
+	// Service and its port.
+	Service types.NamespacedName
+	Port    int32
+}
+
+// render makes the API objects of a declaration, with every field that the API
+// server would default spelled out, so that what is read back can be compared
+// as a whole. Without a CA bundle no webhook is written: the API server could
+// not call it.
+func render(d Declaration, anchor types.UID, endpoint Endpoint, caBundle []byte) []client.Object {
+	var out []client.Object
+	for _, p := range d.Policies {
+		if p.Mode == configv1alpha1.ModeOff {
+			continue
+		}
+		out = append(out, renderPolicy(p, anchor), renderBinding(p, anchor))
+	}
+	if webhooks := renderWebhooks(d.Webhooks, endpoint, caBundle); len(webhooks) > 0 {
+		out = append(out, &admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: objectMeta(WebhookConfigurationName, anchor),
+			Webhooks:   webhooks,
+		})
+	}
+	return out
+}
+
+func objectMeta(name string, anchor types.UID) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:   name,
+		Labels: map[string]string{ManagedByLabel: ManagedByValue},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: rbacv1.SchemeGroupVersion.String(),
+			Kind:       "ClusterRole",
+			Name:       AnchorName,
+			UID:        anchor,
+		}},
+	}
+}
+
+func renderPolicy(p Policy, anchor types.UID) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	spec := *p.Spec.DeepCopy()
+	if spec.FailurePolicy == nil {
+		spec.FailurePolicy = ptr.To(admissionregistrationv1.Fail)
+	}
+	m := spec.MatchConstraints
+	if m.MatchPolicy == nil {
+		m.MatchPolicy = ptr.To(admissionregistrationv1.Equivalent)
+	}
+	if m.ObjectSelector == nil {
+		m.ObjectSelector = &metav1.LabelSelector{}
+	}
+	m.NamespaceSelector = namespaceSelector(p.Scope)
+	for i := range m.ResourceRules {
+		defaultScope(&m.ResourceRules[i].Rule)
+	}
+	for i := range spec.Validations {
+		if spec.Validations[i].Reason == nil {
+			spec.Validations[i].Reason = ptr.To(metav1.StatusReasonForbidden)
+		}
+	}
+	spec.MatchConditions = slices.Concat(p.Scope.MatchConditions, spec.MatchConditions)
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: objectMeta(p.Name, anchor),
+		Spec:       spec,
+	}
+}
+
+func renderBinding(p Policy, anchor types.UID) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: objectMeta(p.Name, anchor),
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        p.Name,
+			ValidationActions: Actions(p.Mode, p.WarnOnly),
+		},
+	}
+}
+
+// Actions are the validationActions of a binding in a mode. Audit goes with
+// every mode, so that the API server's audit log has each verdict.
+func Actions(mode configv1alpha1.Mode, warnOnly bool) []admissionregistrationv1.ValidationAction {
+	switch {
+	case mode == configv1alpha1.ModeEnforce && !warnOnly:
+		return []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny, admissionregistrationv1.Audit}
+	case mode == configv1alpha1.ModeEnforce, mode == configv1alpha1.ModeWarn:
+		return []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn, admissionregistrationv1.Audit}
+	default:
+		return []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit}
+	}
+}
+
+func renderWebhooks(declared []Webhook, endpoint Endpoint, caBundle []byte) []admissionregistrationv1.ValidatingWebhook {
+	if len(caBundle) == 0 {
+		return nil
+	}
+	var out []admissionregistrationv1.ValidatingWebhook
+	for _, w := range declared {
+		if w.Mode == configv1alpha1.ModeOff {
+			continue
+		}
+		spec := *w.Spec.DeepCopy()
+		spec.Name = w.Name
+		spec.ClientConfig = clientConfig(w.Path, endpoint, caBundle)
+		if spec.MatchPolicy == nil {
+			spec.MatchPolicy = ptr.To(admissionregistrationv1.Equivalent)
+		}
+		if spec.ObjectSelector == nil {
+			spec.ObjectSelector = &metav1.LabelSelector{}
+		}
+		if spec.TimeoutSeconds == nil {
+			spec.TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
+		}
+		if spec.AdmissionReviewVersions == nil {
+			spec.AdmissionReviewVersions = []string{"v1"}
+		}
+		spec.NamespaceSelector = namespaceSelector(w.Scope)
+		for i := range spec.Rules {
+			defaultScope(&spec.Rules[i].Rule)
+		}
+		spec.MatchConditions = slices.Concat(w.Scope.MatchConditions, spec.MatchConditions)
+		out = append(out, spec)
+	}
+	return out
+}
+
+func clientConfig(path string, endpoint Endpoint, caBundle []byte) admissionregistrationv1.WebhookClientConfig {
+	if endpoint.URL != "" {
+		return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(endpoint.URL + path), CABundle: caBundle}
+	}
+	return admissionregistrationv1.WebhookClientConfig{
+		Service: &admissionregistrationv1.ServiceReference{
+			Namespace: endpoint.Service.Namespace,
+			Name:      endpoint.Service.Name,
+			Path:      ptr.To(path),
+			Port:      ptr.To(endpoint.Port),
+		},
+		CABundle: caBundle,
+	}
+}
+
+func namespaceSelector(s scope.Selection) *metav1.LabelSelector {
+	if s.NamespaceSelector == nil {
+		return &metav1.LabelSelector{}
+	}
+	return s.NamespaceSelector.DeepCopy()
+}
+
+func defaultScope(r *admissionregistrationv1.Rule) {
+	if r.Scope == nil {
+		r.Scope = ptr.To(admissionregistrationv1.AllScopes)
+	}
+}

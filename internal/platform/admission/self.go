@@ -1,0 +1,84 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+)
+
+// SelfPolicyName is the policy that protects what Holdfast itself needs.
+const SelfPolicyName = "holdfast-self"
+
+// Self is what self-protection needs to know.
+type Self struct {
+	Mode configv1alpha1.Mode
+	// Namespace that Holdfast is installed in.
+	Namespace string
+	// Users are the names under which Holdfast itself asks.
+	Users []string
+	// CRDGroups are the API groups whose CustomResourceDefinitions may not be
+	// deleted.
+	CRDGroups []string
+}
+
+const selfRemedy = ", and Holdfast does not let it go while it is installed. To stop or uninstall Holdfast run: kubectl delete clusterrole " + AnchorName
+
+// Policy protects Holdfast's webhook configuration from change and deletion,
+// and its CRDs and namespace from deletion. Policies and bindings are beyond
+// every rule of the API; the Reconciler puts those back. The way through, for
+// whoever may delete ClusterRoles, is to delete the anchor first: this policy
+// goes with it. Updates of CRDs pass, so that upgrades do.
+func (s Self) Policy() Policy {
+	// The garbage collector removes the webhook configuration when the anchor
+	// goes; nobody else can give it an owner, since updates are refused.
+	collectors := []string{"system:serviceaccount:kube-system:generic-garbage-collector", "system:kube-controller-manager"}
+	all := []string{"*"}
+	rule := func(group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
+		return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: operations,
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: all, Resources: resources},
+		}}
+	}
+	return Policy{
+		Name: SelfPolicyName,
+		Mode: s.Mode,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
+					rule("admissionregistration.k8s.io", []string{"validatingwebhookconfigurations"},
+						admissionregistrationv1.Update, admissionregistrationv1.Delete),
+					rule("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
+					rule("", []string{"namespaces"}, admissionregistrationv1.Delete),
+				},
+			},
+			Variables: []admissionregistrationv1.Variable{
+				{Name: "kind", Expression: "request.resource.resource"},
+			},
+			Validations: []admissionregistrationv1.Validation{
+				{
+					Expression: strings.Join([]string{
+						"variables.kind != 'validatingwebhookconfigurations'",
+						"oldObject.metadata.name != " + cel.String(WebhookConfigurationName),
+						"request.userInfo.username in " + cel.Strings(s.Users),
+						"request.operation == 'DELETE' && request.userInfo.username in " + cel.Strings(collectors),
+					}, " || "),
+					Message: "this webhook configuration belongs to Holdfast" + selfRemedy,
+				},
+				{
+					Expression: "variables.kind != 'customresourcedefinitions' || !(oldObject.spec.group in " + cel.Strings(s.CRDGroups) + ")",
+					Message:    "this CustomResourceDefinition belongs to Holdfast" + selfRemedy,
+				},
+				{
+					Expression: "variables.kind != 'namespaces' || oldObject.metadata.name != " + cel.String(s.Namespace),
+					Message:    "Holdfast runs in this namespace" + selfRemedy,
+				},
+			},
+		},
+	}
+}

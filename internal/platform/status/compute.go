@@ -1,0 +1,50 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+)
+
+// compute makes the next status out of the last one and of what is observed
+// now, and returns the conditions that changed. Ready is true when all observed
+// conditions are; its message names those that are not.
+func compute(last v1alpha1.HoldfastStatus, observed Observed, generation int64, now time.Time) (next v1alpha1.HoldfastStatus, changed []metav1.Condition) {
+	last.DeepCopyInto(&next)
+	next.Version, next.Features = observed.Version, observed.Features
+	for _, c := range append(observed.Conditions, ready(observed.Conditions)) {
+		c.ObservedGeneration = generation
+		c.LastTransitionTime = metav1.NewTime(now)
+		before := meta.FindStatusCondition(last.Conditions, c.Type)
+		if before == nil || before.Status != c.Status || before.Reason != c.Reason {
+			changed = append(changed, c)
+		}
+		meta.SetStatusCondition(&next.Conditions, c)
+	}
+	return next, changed
+}
+
+func ready(observed []metav1.Condition) metav1.Condition {
+	var wrong []string
+	reason := v1alpha1.ReasonReady
+	for _, c := range observed {
+		if c.Status == metav1.ConditionTrue {
+			continue
+		}
+		if len(wrong) == 0 {
+			reason = c.Reason
+		}
+		wrong = append(wrong, c.Type+": "+c.Message)
+	}
+	if len(wrong) == 0 {
+		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: reason, Message: "Holdfast works as configured"}
+	}
+	return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: strings.Join(wrong, "; ")}
+}

@@ -1,0 +1,119 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+)
+
+const (
+	fieldManager = "holdfast-status"
+	// refresh bounds how long something can go unseen that no event tells, such as
+	// a certificate that expires. It reads the cache only.
+	refresh = 10 * time.Second
+)
+
+// Observed is what the parts of Holdfast say of themselves.
+type Observed struct {
+	Version    string
+	Features   []v1alpha1.FeatureStatus
+	Conditions []metav1.Condition
+}
+
+// Reconciler writes the Holdfast object when what is observed changes.
+type Reconciler struct {
+	client   client.Client
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	observe  func() Observed
+	wake     chan event.GenericEvent
+}
+
+// NewReconciler makes a Reconciler; observe must be safe for concurrent use.
+func NewReconciler(c client.Client, recorder events.EventRecorder, clk clock.PassiveClock, observe func() Observed) *Reconciler {
+	return &Reconciler{client: c, recorder: recorder, clock: clk, observe: observe, wake: make(chan event.GenericEvent, 1)}
+}
+
+// SetupWithManager adds the Reconciler to a manager; it runs on the leader.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.Wake() // the object may not exist, and then nothing else starts the first pass
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("status").
+		For(&v1alpha1.Holdfast{}).
+		WatchesRawSource(source.Channel(r.wake, handler.EnqueueRequestsFromMapFunc(
+			func(context.Context, client.Object) []reconcile.Request {
+				return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: v1alpha1.HoldfastName}}}
+			}))).
+		Complete(r)
+}
+
+// Wake asks for a pass because what is observed may have changed. It never
+// blocks.
+func (r *Reconciler) Wake() {
+	select {
+	case r.wake <- event.GenericEvent{Object: &v1alpha1.Holdfast{}}:
+	default: // one is waiting already, and it will see this change too
+	}
+}
+
+// Reconcile writes the status once and then an event for each condition that
+// changed.
+func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	holdfast, err := r.get(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	next, changed := compute(holdfast.Status, r.observe(), holdfast.Generation, r.clock.Now())
+	if equality.Semantic.DeepEqual(next, holdfast.Status) {
+		return reconcile.Result{RequeueAfter: refresh}, nil
+	}
+	holdfast = holdfast.DeepCopy()
+	holdfast.Status = next
+	if err := r.client.Status().Update(ctx, holdfast, client.FieldOwner(fieldManager)); err != nil {
+		return reconcile.Result{}, fmt.Errorf("write status: %w", err)
+	}
+	for _, c := range changed {
+		kind := corev1.EventTypeNormal
+		if c.Status != metav1.ConditionTrue {
+			kind = corev1.EventTypeWarning
+		}
+		r.recorder.Eventf(holdfast, nil, kind, c.Reason, c.Type, "%s", c.Message)
+	}
+	return reconcile.Result{RequeueAfter: refresh}, nil
+}
+
+// get returns the Holdfast object, made if it is not there.
+func (r *Reconciler) get(ctx context.Context) (*v1alpha1.Holdfast, error) {
+	holdfast := &v1alpha1.Holdfast{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: v1alpha1.HoldfastName}, holdfast)
+	if !apierrors.IsNotFound(err) {
+		if err != nil {
+			return nil, fmt.Errorf("get Holdfast: %w", err)
+		}
+		return holdfast, nil
+	}
+	holdfast = &v1alpha1.Holdfast{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.HoldfastName}}
+	if err := r.client.Create(ctx, holdfast, client.FieldOwner(fieldManager)); err != nil {
+		return nil, fmt.Errorf("create Holdfast: %w", err)
+	}
+	return holdfast, nil
+}

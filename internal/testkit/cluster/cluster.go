@@ -1,0 +1,132 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Cluster is a Kubernetes control plane: one that Start started, or one that was there.
+type Cluster struct {
+	Kubeconfig string // path of a file for a cluster administrator
+	Server     string // URL of the API server
+	Dir        string // the folder of a started cluster, which holds the components' logs
+	Version    string // of the API server, such as v1.37.0; empty if the cluster was there
+	Kubectl    string // path of a kubectl of about the cluster's version
+
+	supervisor *supervisor // nil for a cluster that was there
+}
+
+// errNotStarted says that a cluster is not ours to disturb.
+var errNotStarted = errors.New("the cluster was not started by this process")
+
+// FromKubeconfig returns the existing cluster of the file's current context. Nothing here ever stops
+// it. Its kubectl is the one in PATH, or else the one of localcluster if that has been built.
+func FromKubeconfig(path string) (*Cluster, error) {
+	c := &Cluster{Kubeconfig: path}
+	config, err := c.RestConfig()
+	if err != nil {
+		return nil, err
+	}
+	c.Server = config.Host
+	if c.Kubectl, err = findKubectl(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// RestConfig returns a configuration for clients that act as a cluster administrator. It sets no limit
+// on the rate of requests: the API server has one.
+func (c *Cluster) RestConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("load the kubeconfig %s: %w", c.Kubeconfig, err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// Stop ends a started cluster and waits until all its processes have ended and, if its folder was not
+// chosen by the caller, until that is removed. It takes up to half a minute, usually about a second.
+// Stopping again does nothing and returns what the first Stop returned: an error if the cluster had not
+// run until then or did not end in order. A cluster that was there is left alone.
+func (c *Cluster) Stop() error {
+	if c.supervisor == nil {
+		return nil
+	}
+	return c.supervisor.stop()
+}
+
+// RestartAPIServer ends the API server, starts it again at the same address and with its data, and
+// waits until it is ready. It also starts one that StopAPIServer stopped.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	if c.supervisor == nil {
+		return fmt.Errorf("restart the API server: %w", errNotStarted)
+	}
+	before := c.supervisor.latest().Components[apiServer]
+	err := c.supervisor.request(ctx, syscall.SIGUSR2, func(now status) bool {
+		return now.Ready && now.Components[apiServer] != before
+	})
+	if err != nil {
+		return fmt.Errorf("restart the API server: %w", err)
+	}
+	return nil
+}
+
+// StopAPIServer ends the API server and leaves the rest of the cluster, so that connections to it are
+// refused until RestartAPIServer.
+func (c *Cluster) StopAPIServer(ctx context.Context) error {
+	if c.supervisor == nil {
+		return fmt.Errorf("stop the API server: %w", errNotStarted)
+	}
+	err := c.supervisor.request(ctx, syscall.SIGUSR1, func(now status) bool { return !now.Ready })
+	if err != nil {
+		return fmt.Errorf("stop the API server: %w", err)
+	}
+	return nil
+}
+
+// PauseAPIServer freezes the API server, so that requests to it go unanswered, until resume is called.
+func (c *Cluster) PauseAPIServer() (resume func() error, err error) {
+	if c.supervisor == nil {
+		return nil, fmt.Errorf("pause the API server: %w", errNotStarted)
+	}
+	pid := c.supervisor.latest().Components[apiServer]
+	if pid == 0 {
+		return nil, errors.New("pause the API server: it does not run")
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return nil, fmt.Errorf("pause the API server: %w", err)
+	}
+	return func() error {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			return fmt.Errorf("resume the API server: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// findKubectl finds a kubectl without building one.
+func findKubectl() (string, error) {
+	inPath, err := exec.LookPath(kubectlName)
+	if err == nil {
+		return inPath, nil
+	}
+	b, err := newBuild(context.Background(), io.Discard)
+	if err == nil && markUsed(b.binary()) {
+		return kubectlBeside(b.binary()), nil
+	}
+	return "", fmt.Errorf("find %s: it is not in PATH, and %s, which has one, is not built", kubectlName, binaryName)
+}
+
+func kubectlBeside(binary string) string { return filepath.Join(filepath.Dir(binary), kubectlName) }

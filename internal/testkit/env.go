@@ -1,0 +1,272 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+)
+
+// KubeconfigVariable names an existing cluster for tests and the demo to use in
+// place of a local control plane.
+const KubeconfigVariable = "HOLDFAST_KUBECONFIG"
+
+// installTimeout bounds the wait for Holdfast's policies after its start.
+const installTimeout = 60 * time.Second
+
+// Env is a cluster with Holdfast installed and its manager running.
+type Env struct {
+	*cluster.Cluster
+	// Config and Client are an administrator's; the client does not cache.
+	Config *rest.Config
+	Client client.Client
+	// Manager is nil where Options.NoManager was given.
+	Manager *manager.Process
+
+	dir    string
+	binary string
+}
+
+// Options of an Env.
+type Options struct {
+	Cluster cluster.Options
+	// ManagerArgs are given to each manager.
+	ManagerArgs []string
+	// NoManager installs Holdfast and starts no manager.
+	NoManager bool
+}
+
+var shared struct {
+	sync.Once
+	env *Env
+	err error
+}
+
+// Shared returns the Env that the tests of one package share. A test that
+// breaks Holdfast or the cluster for others makes its own with New.
+func Shared(t testing.TB) *Env {
+	t.Helper()
+	shared.Do(func() {
+		dir, err := os.MkdirTemp("", "holdfast-test-")
+		if err != nil {
+			shared.err = err
+			return
+		}
+		shared.env, shared.err = start(context.Background(), dir, Options{}) //nolint:forbidigo // it outlives the first test that asks for it
+	})
+	if shared.err != nil {
+		t.Fatalf("start the shared cluster: %v", shared.err)
+	}
+	return shared.env
+}
+
+// New returns an Env of the test's own, which ends with it.
+func New(t testing.TB, o Options) *Env {
+	t.Helper()
+	e, err := start(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatalf("start a cluster: %v", err)
+	}
+	t.Cleanup(func() {
+		if e.Manager != nil {
+			if t.Failed() {
+				t.Logf("the manager's log ends:\n%s", e.Manager.LogTail())
+			}
+			_ = e.Manager.Kill()
+		}
+		if err := e.Stop(); err != nil {
+			t.Errorf("stop the cluster: %v", err)
+		}
+	})
+	return e
+}
+
+func start(ctx context.Context, dir string, o Options) (*Env, error) {
+	ctrllog.SetLogger(logr.Discard())
+	c, err := startCluster(ctx, o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{Cluster: c, dir: dir}
+	if e.Config, err = c.RestConfig(); err != nil {
+		return nil, err
+	}
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	if e.Client, err = client.New(e.Config, client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	if err := manager.Install(ctx, c); err != nil {
+		return nil, err
+	}
+	if e.binary, err = manager.Build(ctx, "holdfast-manager", raceEnabled, os.Stderr); err != nil {
+		return nil, err
+	}
+	if o.NoManager {
+		return e, nil
+	}
+	if e.Manager, err = manager.Start(ctx, c, manager.Options{Binary: e.binary, Dir: dir, Args: o.ManagerArgs}); err != nil {
+		return nil, err
+	}
+	return e, e.waitInstalled(ctx)
+}
+
+func startCluster(ctx context.Context, o cluster.Options) (*cluster.Cluster, error) {
+	if path := os.Getenv(KubeconfigVariable); path != "" {
+		return cluster.FromKubeconfig(path)
+	}
+	o.Progress = os.Stderr
+	return cluster.Start(ctx, o)
+}
+
+// Scheme knows every type that the tests use.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("build scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// StartManager starts one more manager, or one after another was ended.
+func (e *Env) StartManager(t testing.TB, args ...string) *manager.Process {
+	t.Helper()
+	return e.startManager(t, manager.Options{Args: args})
+}
+
+// StartManagerNotReady is StartManager for one that may never become ready.
+func (e *Env) StartManagerNotReady(t testing.TB, args ...string) *manager.Process {
+	t.Helper()
+	return e.startManager(t, manager.Options{Args: args, NotReady: true})
+}
+
+func (e *Env) startManager(t testing.TB, o manager.Options) *manager.Process {
+	t.Helper()
+	o.Binary, o.Dir = e.binary, t.TempDir()
+	p, err := manager.Start(t.Context(), e.Cluster, o)
+	if err != nil {
+		t.Fatalf("start manager: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the manager's log ends:\n%s", p.LogTail())
+		}
+		_ = p.Kill()
+	})
+	return p
+}
+
+// waitInstalled waits until Holdfast says that all its policies are in the API
+// server and the API server acts on them.
+func (e *Env) waitInstalled(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
+		var h v1alpha1.Holdfast
+		if err := e.Client.Get(ctx, client.ObjectKey{Name: v1alpha1.HoldfastName}, &h); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		return ready(&h), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for Holdfast to be ready: %w; the manager's log ends:\n%s", err, e.Manager.LogTail())
+	}
+	return e.WaitEnforced(ctx)
+}
+
+func ready(h *v1alpha1.Holdfast) bool {
+	for _, c := range h.Status.Conditions {
+		if c.Type == v1alpha1.ConditionReady {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// WaitEnforced waits until the API server refuses what a bad label value should
+// be refused for: it takes up policies a moment after they are written.
+func (e *Env) WaitEnforced(ctx context.Context) error {
+	return e.waitProbe(ctx, true)
+}
+
+// WaitNotEnforced waits until the API server refuses nothing any more.
+func (e *Env) WaitNotEnforced(ctx context.Context) error {
+	return e.waitProbe(ctx, false)
+}
+
+func (e *Env) waitProbe(ctx context.Context, refused bool) error {
+	values := []string{v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel}
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, label := range values {
+			probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				GenerateName: "probe-", Namespace: metav1.NamespaceDefault, Labels: map[string]string{label: "no-such-value"},
+			}}
+			err := e.Client.Create(ctx, probe, client.DryRunAll)
+			if (err != nil) != refused {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the API server to act on the policies (refused=%t): %w", refused, err)
+	}
+	return nil
+}
+
+// Namespace makes a namespace for one test.
+func (e *Env) Namespace(t testing.TB) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := e.Client.Create(t.Context(), ns); err != nil {
+		t.Fatalf("make namespace: %v", err)
+	}
+	return ns.Name
+}
+
+// As returns a client for another user, by impersonation.
+func (e *Env) As(t testing.TB, user string, groups ...string) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(e.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	c, err := client.New(config, client.Options{Scheme: e.Client.Scheme(), Mapper: e.Client.RESTMapper()})
+	if err != nil {
+		t.Fatalf("make client for %s: %v", user, err)
+	}
+	return c
+}
+
+// Grant lets a user do something: in a namespace, or cluster-wide where it is
+// empty. The API server's authorizer may take a moment to see it; Grant waits
+// until it does.
+func (e *Env) Grant(t testing.TB, namespace, user string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	if err := e.grant(t.Context(), namespace, user, rules); err != nil {
+		t.Fatalf("grant %s: %v", user, err)
+	}
+}
