@@ -208,4 +208,3 @@ func down(ctx context.Context) error {
 		}
 	}
 }
-

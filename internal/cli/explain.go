@@ -147,6 +147,7 @@ func (f deleteFacts) contentNotes() []string {
 		}
 	}
 	if len(stay) > 0 {
+		slices.Sort(stay)
 		const shown = 5
 		list := strings.Join(stay[:min(shown, len(stay))], ", ")
 		if len(stay) > shown {

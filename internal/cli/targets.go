@@ -122,10 +122,13 @@ func (c *clients) ofTypes(s selection) ([]target, []error) {
 	if err != nil {
 		return nil, []error{err}
 	}
+	if s.all {
+		b = b.SelectAllParam(true)
+	} else {
+		b = b.LabelSelectorParam(s.selector)
+	}
 	var targets []target
 	err = b.ResourceTypeOrNameArgs(true, s.args...).
-		LabelSelectorParam(s.selector).
-		SelectAllParam(s.all).
 		RequestChunksOf(chunkSize).
 		TransformRequests(func(r *rest.Request) { r.SetHeader("Accept", metadataOnly) }).
 		Do().

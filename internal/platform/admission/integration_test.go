@@ -4,10 +4,12 @@
 package admission_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -139,7 +141,7 @@ func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
 			} else if out.Code != 0 {
 				t.Fatalf("kubectl: %s", out.Stderr)
 			}
-			g.Eventually(func() map[string]string { return snapshot(t, e) }, "15s", "100ms").Should(gomega.Equal(before))
+			g.Eventually(func() string { return cmp.Diff(before, snapshot(t, e)) }, "15s", "100ms").Should(gomega.BeEmpty(), "(-before +after)")
 			if err := e.WaitEnforced(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -161,19 +163,28 @@ func snapshot(t testing.TB, e *testkit.Env) map[string]string {
 		}
 	}
 	for _, p := range policies.Items {
-		out["policy/"+p.Name] = fmt.Sprint(p.Labels, p.OwnerReferences, p.Spec.String())
+		out["policy/"+p.Name] = content(t, p.ObjectMeta, p.Spec)
 	}
 	for _, b := range bindings.Items {
-		out["binding/"+b.Name] = fmt.Sprint(b.Labels, b.OwnerReferences, b.Spec.String())
+		out["binding/"+b.Name] = content(t, b.ObjectMeta, b.Spec)
 	}
 	for _, w := range webhooks.Items {
-		out["webhooks/"+w.Name] = fmt.Sprint(w.Labels, w.OwnerReferences, w.Webhooks)
+		out["webhooks/"+w.Name] = content(t, w.ObjectMeta, w.Webhooks)
 	}
 	var secret corev1.Secret
 	if err := e.Client.Get(t.Context(), client.ObjectKey{Namespace: "holdfast-system", Name: "holdfast-guard-tls"}, &secret); err == nil {
 		out["authority"] = string(secret.Data["ca.crt"])
 	}
 	return out
+}
+
+func content(t testing.TB, m metav1.ObjectMeta, spec any) string {
+	t.Helper()
+	text, err := json.Marshal([]any{m.Labels, m.OwnerReferences, spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func TestModes_changeByConfigurationWithTheManagerAlive(t *testing.T) {

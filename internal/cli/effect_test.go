@@ -1,0 +1,170 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+)
+
+const (
+	strictLabel  = v1alpha1.DeletionProtectedLabel
+	karmadaLabel = v1alpha1.KarmadaDeletionProtectedLabel
+	kruiseLabel  = v1alpha1.KruiseDeletionProtectionLabel
+)
+
+var (
+	configMaps = schema.GroupResource{Resource: "configmaps"}
+	pods       = schema.GroupResource{Resource: "pods"}
+	endpoints  = schema.GroupResource{Resource: "endpoints"}
+)
+
+// inMode is an enforcement with all policies in one mode.
+func inMode(mode configv1alpha1.Mode) enforcement {
+	e := enforcement{Installed: map[string]installedPolicy{}}
+	for _, k := range allKeys() {
+		e.Installed[policy.PolicyName(policy.RuleDelete, k)] = installedPolicy{Mode: mode}
+		if k.Strict {
+			e.Installed[policy.PolicyName(policy.RuleUnprotect, k)] = installedPolicy{Mode: mode}
+		}
+	}
+	return e
+}
+
+func keyOf(label string) policy.Key {
+	for _, k := range allKeys() {
+		if k.Label == label {
+			return k
+		}
+	}
+	return policy.Key{}
+}
+
+func labelled(label, value string, change ...func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "web", Namespace: "shop", Labels: map[string]string{label: value},
+	}}
+	for _, f := range change {
+		f(o)
+	}
+	return o
+}
+
+func byController(o *metav1.PartialObjectMetadata) {
+	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: ptr.To(true)}}
+}
+
+func beingDeleted(o *metav1.PartialObjectMetadata) {
+	o.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+}
+
+func TestEffectOf(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		in       *enforcement // default: all enforced
+		resource schema.GroupResource
+		label    string
+		object   *metav1.PartialObjectMetadata
+		want     effect
+	}{
+		{"Always on the strict label", nil, configMaps, strictLabel, labelled(strictLabel, "Always"), effectProtected},
+		{"an unknown value on the strict label", nil, configMaps, strictLabel, labelled(strictLabel, "always"), effectProtectedUnknown},
+		{"an empty value", nil, configMaps, strictLabel, labelled(strictLabel, ""), effectEmpty},
+		{"Always on Karmada's label", nil, configMaps, karmadaLabel, labelled(karmadaLabel, "Always"), effectProtected},
+		{"an unknown value on Karmada's label", nil, configMaps, karmadaLabel, labelled(karmadaLabel, "always"), effectUnknown},
+		{"Cascading on OpenKruise's label", nil, configMaps, kruiseLabel, labelled(kruiseLabel, "Cascading"), effectUnknown},
+		{"an object that is being deleted", nil, configMaps, strictLabel, labelled(strictLabel, "Always", beingDeleted), effectTerminating},
+		{"a pod of a controller", nil, pods, strictLabel, labelled(strictLabel, "Always", byController), effectControllers},
+		{"a pod of nobody", nil, pods, strictLabel, labelled(strictLabel, "Always"), effectProtected},
+		{"endpoints, which nobody owns", nil, endpoints, strictLabel, labelled(strictLabel, "Always"), effectControllers},
+		{"a config map of a controller", nil, configMaps, strictLabel, labelled(strictLabel, "Always", byController), effectProtected},
+		{"no policies", &enforcement{}, configMaps, strictLabel, labelled(strictLabel, "Always"), effectNotInForce},
+		{"policies that cannot be read", &enforcement{Problem: "forbidden"}, configMaps, karmadaLabel, labelled(karmadaLabel, "Always"), effectProtected},
+		{"mode Warn", ptr.To(inMode(configv1alpha1.ModeWarn)), configMaps, strictLabel, labelled(strictLabel, "Always"), effectWarned},
+		{"mode Audit", ptr.To(inMode(configv1alpha1.ModeAudit)), configMaps, strictLabel, labelled(strictLabel, "Always"), effectAudited},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := inMode(configv1alpha1.ModeEnforce)
+			if tt.in != nil {
+				e = *tt.in
+			}
+			got := effectOf(e, keyOf(tt.label), tt.resource, tt.object, placeOf(tt.resource, tt.object, nil))
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestEffectOf_scope(t *testing.T) {
+	t.Parallel()
+	e := inMode(configv1alpha1.ModeEnforce)
+	name := policy.PolicyName(policy.RuleDelete, keyOf(strictLabel))
+	e.Installed[name] = installedPolicy{Mode: configv1alpha1.ModeEnforce, Namespaces: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"shop"}},
+			{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"test"}},
+		},
+	}}
+	clusterScoped := func(o *metav1.PartialObjectMetadata) { o.Namespace = "" }
+	other := func(o *metav1.PartialObjectMetadata) { o.Namespace = "other" }
+	tests := []struct {
+		name     string
+		resource schema.GroupResource
+		object   *metav1.PartialObjectMetadata
+		labels   map[string]string
+		want     effect
+	}{
+		{"by the name of the namespace, its labels not known", configMaps, labelled(strictLabel, "Always"), nil, effectOutOfScope},
+		{"by a label of the namespace", configMaps, labelled(strictLabel, "Always", other), map[string]string{"tier": "test"}, effectOutOfScope},
+		{"in scope", configMaps, labelled(strictLabel, "Always", other), map[string]string{"tier": "prod"}, effectProtected},
+		{"cluster-scoped objects are in every scope", schema.GroupResource{Resource: "nodes"}, labelled(strictLabel, "Always", clusterScoped), nil, effectProtected},
+		{
+			"a Namespace by its own labels", namespacesKind.GroupResource(),
+			labelled(strictLabel, "Always", clusterScoped, func(o *metav1.PartialObjectMetadata) { o.Labels["tier"] = "test" }), nil, effectOutOfScope,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := effectOf(e, keyOf(strictLabel), tt.resource, tt.object, placeOf(tt.resource, tt.object, tt.labels))
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestLeftToControllers(t *testing.T) {
+	t.Parallel()
+	plain := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	owned := plain.DeepCopy()
+	byController(owned)
+	for _, tt := range []struct {
+		name     string
+		resource schema.GroupResource
+		object   *metav1.PartialObjectMetadata
+		want     bool
+	}{
+		{"a pod of a controller", pods, owned, true},
+		{"a pod of nobody", pods, plain, false},
+		{"endpoints", endpoints, plain, true},
+		{"a config map of a controller", configMaps, owned, false},
+	} {
+		if got := leftToControllers(tt.resource, tt.object); got != tt.want {
+			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
