@@ -104,10 +104,10 @@ func (p *process) stop() {
 // failure describes the process by the end of what this run of it logged, and by how it ended if it
 // has.
 func (p *process) failure() *componentError {
-	failure := &componentError{component: p.name, state: "is running", tail: p.tail()}
+	failure := &componentError{component: p.name, tail: p.tail()}
 	select {
 	case <-p.done:
-		failure.state = "ended with " + p.cmd.ProcessState.String()
+		failure.ended = p.cmd.ProcessState.String()
 	default:
 	}
 	return failure
@@ -141,14 +141,20 @@ func lastLines(text string, n int) string {
 // componentError says that a component ended when it should not, or did not get ready, and shows the
 // end of its log.
 type componentError struct {
-	component, state, tail string
+	component string
+	ended     string // how, or empty if it is running
+	tail      string
 }
 
 func (e *componentError) Error() string {
-	return fmt.Sprintf("%s %s; its log ends with:\n%s", e.component, e.state, e.tail)
+	state := "is running"
+	if e.ended != "" {
+		state = "ended with " + e.ended
+	}
+	return fmt.Sprintf("%s %s; its log ends with:\n%s", e.component, state, e.tail)
 }
 
 // portTaken reports whether the component ended because something else listens on its port.
 func (e *componentError) portTaken() bool {
-	return strings.Contains(e.tail, "address already in use")
+	return e.ended != "" && strings.Contains(e.tail, "address already in use")
 }

@@ -220,7 +220,7 @@ func (s *supervisor) server() string { return "https://" + address(s.ports.APISe
 // await waits until check succeeds. It fails when any component ends first, or ctx does: then the log
 // shown is that of the awaited component.
 func (s *supervisor) await(ctx context.Context, awaited *process, check func(context.Context) error) error {
-	var reason error
+	reason := errors.New("none has ended")
 	for {
 		err := check(ctx)
 		if err == nil {
@@ -234,7 +234,7 @@ func (s *supervisor) await(ctx context.Context, awaited *process, check func(con
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w (last check: %v)\n%w", awaited.name, context.Cause(ctx), reason, awaited.failure())
+			return fmt.Errorf("wait for %s: %w (last check: %w)\n%w", awaited.name, context.Cause(ctx), reason, awaited.failure())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

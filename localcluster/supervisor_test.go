@@ -18,8 +18,9 @@ import (
 
 func TestOnFreePort(t *testing.T) {
 	t.Parallel()
-	taken := &componentError{component: etcd, tail: "listen tcp 127.0.0.1:20001: bind: address already in use"}
-	other := &componentError{component: etcd, tail: "unknown flag"}
+	taken := &componentError{component: etcd, ended: "exit status 1", tail: "listen tcp 127.0.0.1:20001: bind: address already in use"}
+	other := &componentError{component: etcd, ended: "exit status 1", tail: "unknown flag"}
+	slow := &componentError{component: etcd, tail: taken.tail}
 	tests := []struct {
 		name       string
 		results    []error // of one start after the other
@@ -29,6 +30,7 @@ func TestOnFreePort(t *testing.T) {
 		{name: "a start that works is not repeated", results: []error{nil}, wantStarts: 1},
 		{name: "a taken port is exchanged", results: []error{taken, nil}, wantStarts: 2},
 		{name: "a machine whose ports are all taken is given up", results: []error{taken, taken, taken}, wantStarts: 3, wantErr: taken},
+		{name: "what still runs is not started twice", results: []error{slow}, wantStarts: 1, wantErr: slow},
 		{name: "another failure is not repeated", results: []error{other}, wantStarts: 1, wantErr: other},
 	}
 	for _, tt := range tests {

@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -220,13 +221,23 @@ func (r *changer) patch(ctx context.Context, t target, set map[string]any) (runt
 	}
 	object, err := r.client.Resource(t.kind.GroupVersionResource).Namespace(t.meta.Namespace).
 		Patch(ctx, t.meta.Name, types.MergePatchType, body, options)
-	if apierrors.IsConflict(err) {
+	if isOfAnother(err) {
 		return nil, fmt.Errorf("%s was replaced by another object of this name in the meantime; look at it and run the command again", t.where())
 	}
 	if err != nil {
 		return nil, err
 	}
 	return object, nil
+}
+
+// isOfAnother says whether a patch was refused because its UID is not that of
+// the object. The API server takes it for an attempt to change the UID.
+func isOfAnother(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // preview is the whole object as it would become.

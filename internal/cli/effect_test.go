@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -60,7 +59,7 @@ func labelled(label, value string, change ...func(*metav1.PartialObjectMetadata)
 }
 
 func byController(o *metav1.PartialObjectMetadata) {
-	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: ptr.To(true)}}
+	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: new(true)}}
 }
 
 func beingDeleted(o *metav1.PartialObjectMetadata) {
@@ -90,8 +89,8 @@ func TestEffectOf(t *testing.T) {
 		{"a config map of a controller", nil, configMaps, strictLabel, labelled(strictLabel, "Always", byController), effectProtected},
 		{"no policies", &enforcement{}, configMaps, strictLabel, labelled(strictLabel, "Always"), effectNotInForce},
 		{"policies that cannot be read", &enforcement{Problem: "forbidden"}, configMaps, karmadaLabel, labelled(karmadaLabel, "Always"), effectProtected},
-		{"mode Warn", ptr.To(inMode(configv1alpha1.ModeWarn)), configMaps, strictLabel, labelled(strictLabel, "Always"), effectWarned},
-		{"mode Audit", ptr.To(inMode(configv1alpha1.ModeAudit)), configMaps, strictLabel, labelled(strictLabel, "Always"), effectAudited},
+		{"mode Warn", new(inMode(configv1alpha1.ModeWarn)), configMaps, strictLabel, labelled(strictLabel, "Always"), effectWarned},
+		{"mode Audit", new(inMode(configv1alpha1.ModeAudit)), configMaps, strictLabel, labelled(strictLabel, "Always"), effectAudited},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

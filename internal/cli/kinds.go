@@ -75,7 +75,7 @@ func (c *clients) kinds(filter kindFilter) ([]kind, []error) {
 	case errors.As(err, &failed):
 		return selectKinds(lists, filter), groupErrors(failed)
 	case err != nil:
-		return nil, []error{fmt.Errorf("ask the API server for its kinds: %w", err)}
+		return nil, []error{fmt.Errorf("ask the API server for its kinds: %w", reachable(err))}
 	}
 	return selectKinds(lists, filter), nil
 }

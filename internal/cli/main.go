@@ -58,8 +58,7 @@ func report(s *ui.Streams, command *cobra.Command, err error) {
 		return
 	}
 	s.Error(err)
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		s.Notef("%s", fmt.Sprintf("see '%s --help'", command.CommandPath()))
 	}
 }

@@ -114,6 +114,9 @@ func (c *clients) labelled(ctx context.Context, namespace, selector string) ([]t
 	// What cannot be deleted needs no protection; this leaves out copies of
 	// labels on what extension API servers compute, such as metrics of pods.
 	kinds, problems := c.kinds(kindFilter{verbs: []string{"list", "delete"}, clusterScoped: namespace == ""})
+	if len(kinds) == 0 {
+		return nil, problems
+	}
 	var queries []query
 	for _, k := range kinds {
 		for _, key := range allKeys() {

@@ -73,15 +73,15 @@ func (c *clients) printProtected(o *protectedOptions, namespace string, rows []r
 	case "name":
 		return c.printNames(rows)
 	}
-	if len(rows) == 0 {
-		if namespace == "" {
-			c.Notef("No protected objects found.")
-		} else {
-			c.Notef("No protected objects found in namespace %s.", namespace)
-		}
-		return nil
+	switch {
+	case len(rows) > 0:
+		c.printTable(rows, o.allNamespaces, o.output == "wide", time.Now())
+	case len(problems) > 0: // nobody knows
+	case namespace == "":
+		c.Notef("No protected objects found.")
+	default:
+		c.Notef("No protected objects found in namespace %s.", namespace)
 	}
-	c.printTable(rows, o.allNamespaces, o.output == "wide", time.Now())
 	return nil
 }
 

@@ -56,6 +56,8 @@ func knownSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	const typingErrors = 2 // how many the name of a command may have to be suggested
+	cmd.SuggestionsMinimumDistance = typingErrors
 	message := fmt.Sprintf("there is no command %q in '%s'", args[0], cmd.CommandPath())
 	if suggestions := cmd.SuggestionsFor(args[0]); len(suggestions) > 0 {
 		message += "; did you mean " + strings.Join(suggestions, " or ") + "?"

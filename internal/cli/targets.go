@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -72,7 +73,7 @@ func (c *clients) named(ctx context.Context, s selection) ([]target, []error) {
 	}
 	infos, err := b.ResourceTypeOrNameArgs(false, s.args...).RequireObject(false).Do().Infos()
 	if err != nil {
-		return nil, []error{err}
+		return nil, []error{reachable(err)}
 	}
 	client, err := c.metadata()
 	if err != nil {
@@ -160,6 +161,14 @@ func fromList(info *resource.Info) ([]target, error) {
 		targets = append(targets, newTarget(kindOf(info.Mapping), &o))
 	}
 	return targets, nil
+}
+
+// reachable adds what to look at when the API server is not there.
+func reachable(err error) error {
+	if utilnet.IsConnectionRefused(err) {
+		return fmt.Errorf("%w; is the cluster up, and is this the right kubeconfig?", err)
+	}
+	return err
 }
 
 // flatten takes an aggregate of errors apart, so that each has a line.

@@ -103,7 +103,7 @@ func New(t testing.TB, o Options) *Env {
 }
 
 func start(ctx context.Context, dir string, o Options) (*Env, error) {
-	ctrllog.SetLogger(logr.Discard())
+	quiet()
 	c, err := startCluster(ctx, o.Cluster)
 	if err != nil {
 		return nil, err
@@ -133,6 +133,9 @@ func start(ctx context.Context, dir string, o Options) (*Env, error) {
 	}
 	return e, e.waitInstalled(ctx)
 }
+
+// quiet keeps controller-runtime from complaining that nobody reads its logs.
+var quiet = sync.OnceFunc(func() { ctrllog.SetLogger(logr.Discard()) })
 
 func startCluster(ctx context.Context, o cluster.Options) (*cluster.Cluster, error) {
 	if path := os.Getenv(KubeconfigVariable); path != "" {

@@ -128,6 +128,7 @@ func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
 		{name: "a CRD deleted", args: []string{"delete", "crd", "holdfasts.holdfast.dev"}, refused: "kubectl delete clusterrole holdfast-anchor"},
 		{name: "the namespace deleted", args: []string{"delete", "namespace", "holdfast-system"}, refused: "kubectl delete clusterrole holdfast-anchor"},
 		{name: "the certificate Secret deleted", args: []string{"delete", "secret", "-n", "holdfast-system", "holdfast-guard-tls"}},
+		{name: "the serving certificate damaged", args: []string{"patch", "secret", "-n", "holdfast-system", "holdfast-guard-tls", "--type=merge", "-p", `{"data":{"tls.crt":"bm8="}}`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { // one after the other: each wants to find all as declared
@@ -145,6 +146,9 @@ func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
 			if err := e.WaitEnforced(t.Context()); err != nil {
 				t.Error(err)
 			}
+			g.Eventually(func() string {
+				return e.KubectlInput(t, configurationYAML("deletion: {mode: Sometimes}"), "apply", "--server-side", "--force-conflicts", "-f", "-").Stderr
+			}, "15s", "100ms").Should(gomega.ContainSubstring("configuration.holdfast.dev"), "the webhook is not called")
 		})
 	}
 }

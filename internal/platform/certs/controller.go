@@ -140,10 +140,11 @@ func (m *Manager) startingPoint(ctx context.Context, secret *corev1.Secret) Stat
 func (m *Manager) adopt(ctx context.Context, offer *material, overlap time.Duration) time.Time {
 	c := m.memory.adopt(offer, m.clock.Now(), overlap)
 	m.metrics.observe(c.before, c.after)
-	if c.before == nil || !c.before.leaf().Equal(c.after.leaf()) {
+	replaced := c.before == nil || !c.before.leaf().Equal(c.after.leaf())
+	if replaced {
 		log.FromContext(ctx).Info("Serving another certificate", "notAfter", c.after.leaf().NotAfter)
 	}
-	if c.bundle {
+	if replaced || c.bundle {
 		m.notify()
 	}
 	return c.again

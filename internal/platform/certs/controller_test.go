@@ -221,7 +221,12 @@ func TestReconcile_writesNothingWhenNothingChanges(t *testing.T) {
 		t.Error("another certificate is served")
 	}
 	if len(changes) > 0 {
-		t.Error("an event although the bundle is the same")
+		t.Error("an event although nothing has changed")
+	}
+	c.sleep(60 * day)
+	reconciled(t, m)
+	if served(t, c, m) == before || len(changes) != 1 {
+		t.Error("no event for another certificate")
 	}
 }
 
@@ -516,7 +521,9 @@ func TestReconcile_aFailingAPIServerLeavesTheCertificateInForce(t *testing.T) {
 
 	c.before = func() error { return broken }
 	c.sleep(61 * day)
-	reconcileError(t, m)
+	if err := reconcileError(t, m); !errors.Is(err, broken) {
+		t.Errorf("Reconcile: %v", err)
+	}
 	if served(t, c, m) != before {
 		t.Error("a certificate is served that is not stored")
 	}

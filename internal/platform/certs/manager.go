@@ -136,10 +136,11 @@ func (m *Manager) Published(bundle []byte) {
 	}
 }
 
-// Subscribe returns a channel that gets an event after CABundle has changed, fit
-// for source.Channel. Several changes that nobody has read are one event; its
-// object carries the name of the Secret and nothing else. The first certificate
-// is a change like any other, also when the channel is read only later.
+// Subscribe returns a channel that gets an event after CABundle or the
+// certificate in force has changed, fit for source.Channel. Several changes that
+// nobody has read are one event; its object carries the name of the Secret and
+// nothing else. The first certificate is a change like any other, also when the
+// channel is read only later.
 func (m *Manager) Subscribe() <-chan event.GenericEvent {
 	c := make(chan event.GenericEvent, 1)
 	m.subscribersLock.Lock()

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
@@ -36,6 +37,7 @@ func TestManager_runsWithoutASecretAndWithoutALease(t *testing.T) {
 		NewClient:                           func(*rest.Config, client.Options) (client.Client, error) { return c, nil },
 		MapperProvider:                      func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.RESTMapper(), nil },
 		Metrics:                             server.Options{BindAddress: "0"},
+		Controller:                          config.Controller{SkipNameValidation: new(true)}, // -count=2
 		LeaderElection:                      true,
 		LeaderElectionResourceLockInterface: takenLease{},
 	})

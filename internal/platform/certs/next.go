@@ -185,7 +185,7 @@ func (t *turn) serving() error {
 	if err != nil {
 		return err
 	}
-	if _, err := verify([]*x509.Certificate{fresh.Certificate}, []*x509.Certificate{t.state.Authority.Certificate}, t.now); err != nil {
+	if !t.vouchedFor(fresh) {
 		t.refused = t.state.Authority
 		return nil
 	}
@@ -201,20 +201,26 @@ func (t *turn) stale() (why string, hosts []string) {
 	if why := t.unusable(t.state.Serving); why != "" {
 		return why, wanted
 	}
-	c := t.state.Serving.Certificate
-	if _, err := verify([]*x509.Certificate{c}, []*x509.Certificate{t.state.Authority.Certificate}, t.now); err != nil {
+	if !t.vouchedFor(t.state.Serving) {
 		return "it is not signed by the authority in force", wanted
 	}
+	c := t.state.Serving.Certificate
 	if !t.now.Before(renewAt(c, t.want.Validity)) {
 		return reasonAge, wanted
 	}
 	has := certificateNames(c)
-	for _, h := range wanted {
-		if !slices.Contains(has, h) {
-			return "it lacks a host name", names(append(has, wanted...))
-		}
+	lacks := func(h string) bool { return !slices.Contains(has, h) }
+	if slices.ContainsFunc(wanted, lacks) {
+		return "it lacks a host name", slices.Concat(has, wanted)
 	}
 	return "", nil
+}
+
+// vouchedFor says whether the authority in force, trusted alone, makes the API
+// server accept a serving certificate.
+func (t *turn) vouchedFor(p *Pair) bool {
+	_, err := verify([]*x509.Certificate{p.Certificate}, []*x509.Certificate{t.state.Authority.Certificate}, t.now)
+	return err == nil
 }
 
 // withdraw ends the trust in former authorities.

@@ -27,7 +27,7 @@ type caller struct {
 	g       *gomega.WithT
 	cluster *cluster
 	bundle  atomic.Pointer[[]byte]
-	// calls has one count for each goroutine that calls.
+	// calls has one count for each replica that is called.
 	calls  []*atomic.Int64
 	failed atomic.Int64
 }
@@ -44,11 +44,9 @@ func newCaller(t *testing.T, c *cluster, bundle []byte, replicas ...*Manager) *c
 	})
 	for _, m := range replicas {
 		url := serve(t, m)
-		for range 2 {
-			count := &atomic.Int64{}
-			out.calls = append(out.calls, count)
-			group.Go(func() { out.call(ctx, url, count) })
-		}
+		count := &atomic.Int64{}
+		out.calls = append(out.calls, count)
+		group.Go(func() { out.call(ctx, url, count) })
 	}
 	return out
 }
@@ -116,7 +114,7 @@ func (c *caller) once(ctx context.Context, url string) error {
 	return response.Body.Close()
 }
 
-// called waits until every goroutine has ended the call that it is in and made
+// called waits until every replica has answered the call that it is in and
 // another one.
 func (c *caller) called() {
 	c.t.Helper()
@@ -131,7 +129,7 @@ func (c *caller) called() {
 			}
 		}
 		return true
-	}, "20s", "1ms").Should(gomega.BeTrue())
+	}, "60s", "1ms").Should(gomega.BeTrue())
 	if c.failed.Load() > 0 {
 		c.t.FailNow()
 	}

@@ -31,7 +31,7 @@ func Build(ctx context.Context, name string, race bool, progress io.Writer) (str
 	}
 	sum := sha256.Sum256([]byte(root))
 	dir := filepath.Join(cache, "bin-"+hex.EncodeToString(sum[:6]))
-	args := []string{"build", "-trimpath"}
+	args := []string{"build"} // with the flags of go test, so that one compilation serves both
 	if race {
 		dir, args = filepath.Join(dir, "race"), append(args, "-race")
 	}

@@ -1,0 +1,238 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+)
+
+// fastLease makes a crashed leader's lease run out soon, so that a test need
+// not wait for the default.
+var fastLease = []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"}
+
+func holder(t testing.TB, e *testkit.Env) string {
+	t.Helper()
+	var lease coordinationv1.Lease
+	err := e.Client.Get(t.Context(), client.ObjectKey{Namespace: "holdfast-system", Name: "holdfast-guard"}, &lease)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// deletePolicy deletes a policy by hand; whoever leads puts it back.
+func deletePolicy(t testing.TB, e *testkit.Env) {
+	t.Helper()
+	if out := e.Kubectl(t, "delete", "validatingadmissionpolicy", "holdfast-deletion-holdfast"); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+}
+
+func mustHeal(t testing.TB, e *testkit.Env) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(func() int {
+		return e.Kubectl(t, "get", "validatingadmissionpolicy", "holdfast-deletion-holdfast").Code
+	}, "20s", "100ms").Should(gomega.BeZero(), "nobody puts the policy back")
+}
+
+func TestLeader_anotherReplicaTakesOver(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		end  func(*manager.Process) error
+	}{
+		{name: "at once when the leader stops", end: (*manager.Process).Stop},
+		{name: "within the lease when the leader crashes", end: (*manager.Process).Kill},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := testkit.New(t, testkit.Options{ManagerArgs: fastLease})
+			leader := holder(t, e)
+			second := e.StartManager(t, fastLease...)
+			if err := second.Ready(t.Context()); err != nil {
+				t.Errorf("a replica that does not lead is not ready: %v", err)
+			}
+			if err := tt.end(e.Manager); err != nil {
+				t.Fatal(err)
+			}
+			deletePolicy(t, e)
+			mustHeal(t, e)
+			if now := holder(t, e); now == leader || now == "" {
+				t.Errorf("the lease is held by %q, as before", now)
+			}
+		})
+	}
+}
+
+// Two that each believe to lead, as for a moment around a crash: they want the
+// same, so that what one writes the other leaves alone.
+func TestLeader_twoAtOnceDoNotFight(t *testing.T) {
+	t.Parallel()
+	// Without the ConfigMap there is no webhook, whose address differs here.
+	args := []string{"--leader-elect=false", "--config-map", ""}
+	e := testkit.New(t, testkit.Options{ManagerArgs: args})
+	g := gomega.NewWithT(t)
+	first, second := e.Manager, e.StartManager(t, args...)
+	writes := func() (n float64) {
+		for _, e.Manager = range []*manager.Process{first, second} {
+			n += e.Writes(t)
+		}
+		return n
+	}
+	deletePolicy(t, e)
+	mustHeal(t, e)
+	var before float64
+	g.Eventually(func() bool {
+		last := before
+		before = writes()
+		return before == last
+	}, "20s", "1s").Should(gomega.BeTrue(), "they do not come to rest")
+	g.Consistently(writes, "5s", "500ms").Should(gomega.Equal(before))
+}
+
+func TestAPIServer_restartsAndHangs(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{ManagerArgs: fastLease})
+	if err := e.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cm := &corev1.ConfigMap{}
+	cm.Name, cm.Namespace, cm.Labels = "kept", "default", map[string]string{"holdfast.dev/deletion-protected": "Always"}
+	if err := e.Client.Create(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Client.Delete(t.Context(), cm); !apierrors.IsForbidden(err) {
+		t.Errorf("the first request after a restart of the API server: got %v, want a 403", err)
+	}
+	// A leader that lost its lease ends, so that whatever runs it starts it
+	// again; a replica that did not goes on.
+	restart(t, e)
+	deletePolicy(t, e)
+	mustHeal(t, e)
+
+	resume, err := e.PauseAPIServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gomega.NewWithT(t)
+	g.Eventually(e.Manager.Done(), "30s").Should(gomega.BeClosed(), "a leader that cannot renew its lease goes on as if it led")
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+	restart(t, e)
+	deletePolicy(t, e)
+	mustHeal(t, e)
+}
+
+// restart starts the manager again if it has ended, as a kubelet does.
+func restart(t testing.TB, e *testkit.Env) {
+	t.Helper()
+	select {
+	case <-e.Manager.Done():
+		e.Manager = e.StartManager(t, fastLease...)
+	default:
+	}
+}
+
+// The configuration can be a file as well, and is followed there too.
+func TestConfiguration_ofAFileIsFollowed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	write := func(mode string) {
+		t.Helper()
+		text := "apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\ndeletion: {mode: " + mode + "}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("Enforce")
+	e := testkit.New(t, testkit.Options{ManagerArgs: []string{"--config", file, "--config-map", ""}})
+	g := gomega.NewWithT(t)
+	e.Apply(t, "default", `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {holdfast.dev/deletion-protected: Always}}}`)
+	refused := func() bool {
+		return e.Kubectl(t, "delete", "configmap/x", "--dry-run=server").Code != 0
+	}
+	g.Eventually(refused, "15s", "100ms").Should(gomega.BeTrue())
+	write("Audit")
+	g.Eventually(refused, "15s", "100ms").Should(gomega.BeFalse())
+
+	write("Sometimes") // refused, and Audit stays
+	condition := func() string {
+		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="ConfigurationAccepted")].message}`).Stdout
+	}
+	g.Eventually(condition, "30s", "200ms").Should(gomega.ContainSubstring("deletion.mode"))
+	if refused() {
+		t.Error("a bad configuration took the place of the last good one")
+	}
+	if got := e.Metric(t, "holdfast_config_last_reload_successful"); got != 0 {
+		t.Errorf("holdfast_config_last_reload_successful is %v, want 0", got)
+	}
+	write("Enforce")
+	g.Eventually(refused, "15s", "100ms").Should(gomega.BeTrue())
+	g.Eventually(condition, "30s", "200ms").ShouldNot(gomega.ContainSubstring("deletion.mode"))
+}
+
+// A scope in the configuration reaches the policies: out of it nothing is
+// refused, in every form that a pattern can have.
+func TestScope_boundsThePolicies(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	for _, ns := range []string{"team-a", "team-b", "team-a-test", "other"} {
+		e.Apply(t, "default", `{apiVersion: v1, kind: Namespace, metadata: {name: `+ns+`}}`)
+		e.Apply(t, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {holdfast.dev/deletion-protected: Always}}}`)
+	}
+	tests := []struct{ scope, deletion, want string }{
+		{scope: "{}", want: "team-a team-b team-a-test other"},
+		{scope: "{namespaces: [team-a, other]}", want: "team-a other"},
+		{scope: "{namespaces: ['team-*', '!*-test']}", want: "team-a team-b"},
+		{scope: "{namespaces: ['re:team-[a-z]']}", want: "team-a team-b"},
+		{scope: "{namespaces: ['!other']}", want: "team-a team-b team-a-test"},
+		{scope: "{namespaces: ['team-*', other]}", deletion: "{namespaces: [other, team-b, default]}", want: "team-b other"},
+		{scope: "{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: team-b}}}", want: "team-b"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.scope+" "+tt.deletion, func(t *testing.T) { // one after the other: there is one configuration
+			if tt.deletion == "" {
+				tt.deletion = "{}"
+			}
+			e.Apply(t, "holdfast-system", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: holdfast}
+data:
+  config.yaml: |
+    apiVersion: config.holdfast.dev/v1alpha1
+    kind: HoldfastConfiguration
+    scope: `+tt.scope+`
+    deletion: {scope: `+tt.deletion+`}
+`)
+			g.Eventually(func() string {
+				var refused []string
+				for _, ns := range []string{"team-a", "team-b", "team-a-test", "other"} {
+					if e.Kubectl(t, "delete", "-n", ns, "configmap/x", "--dry-run=server").Code != 0 {
+						refused = append(refused, ns)
+					}
+				}
+				return strings.Join(refused, " ")
+			}, "20s", "100ms").Should(gomega.Equal(tt.want))
+		})
+	}
+}
