@@ -22,7 +22,7 @@ func bad(kind, reason string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: "not fine"}
 }
 
-func types(conditions []metav1.Condition) (out []string) {
+func kinds(conditions []metav1.Condition) (out []string) {
 	for _, c := range conditions {
 		out = append(out, c.Type)
 	}
@@ -63,7 +63,7 @@ func TestCompute_theSameAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	observed := Observed{Version: "1", Features: []v1alpha1.FeatureStatus{{Name: "f", Mode: "Off"}}, Conditions: []metav1.Condition{good("A")}}
 	first, changed := compute(v1alpha1.HoldfastStatus{}, observed, 1, time.Unix(0, 0))
-	if diff := cmp.Diff([]string{"A", "Ready"}, types(changed)); diff != "" {
+	if diff := cmp.Diff([]string{"A", "Ready"}, kinds(changed)); diff != "" {
 		t.Errorf("changed at first (-want +got):\n%s", diff)
 	}
 	again, changed := compute(first, observed, 1, time.Unix(100, 0))
