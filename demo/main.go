@@ -16,14 +16,12 @@ import (
 	"syscall"
 )
 
-const usage = `usage: demo run | up | down
+var errUsage = errors.New("say run (tell the story on a cluster of its own, and end it), " +
+	"up (leave a cluster running with Holdfast in it) or down (end what up started)")
 
-  run    tell the story on a cluster of its own, and end it
-  up     leave a cluster running with Holdfast in it
-  down   end what up started
-`
+func main() { os.Exit(program()) }
 
-func main() {
+func program() (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command(ctx, os.Args[1:]); err != nil {
@@ -31,13 +29,14 @@ func main() {
 			err = errors.New("interrupted; everything that was started has ended")
 		}
 		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func command(ctx context.Context, args []string) error {
 	if len(args) != 1 {
-		return errors.New(usage)
+		return errUsage
 	}
 	switch args[0] {
 	case "run":
@@ -49,6 +48,6 @@ func command(ctx context.Context, args []string) error {
 	case "down":
 		return down(ctx)
 	default:
-		return errors.New(usage)
+		return errUsage
 	}
 }

@@ -24,10 +24,9 @@ func run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s, err := newStage(ctx, dir, os.Stderr)
-	if s == nil || s.cluster == nil {
-		return err
+	if s != nil {
+		defer func() { err = errors.Join(err, leave(ctx, s)) }()
 	}
-	defer func() { err = errors.Join(err, leave(ctx, s)) }()
 	if err != nil {
 		return err
 	}

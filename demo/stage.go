@@ -59,9 +59,14 @@ func newStage(ctx context.Context, dir string, progress io.Writer) (*stage, erro
 	if err != nil {
 		return nil, err
 	}
-	s.bin = filepath.Join(dir, "bin")
+	return s, s.link(plugin)
+}
+
+// link fills the folder with the commands.
+func (s *stage) link(plugin string) error {
+	s.bin = filepath.Join(s.dir, "bin")
 	if err := os.MkdirAll(s.bin, 0o755); err != nil {
-		return s, fmt.Errorf("make folder for commands: %w", err)
+		return fmt.Errorf("make folder for commands: %w", err)
 	}
 	for name, target := range map[string]string{
 		"kubectl": s.cluster.Kubectl, "kubectl-holdfast": plugin, "kubectl_complete-holdfast": plugin,
@@ -69,10 +74,10 @@ func newStage(ctx context.Context, dir string, progress io.Writer) (*stage, erro
 		link := filepath.Join(s.bin, name)
 		_ = os.Remove(link) // from an earlier run
 		if err := os.Symlink(target, link); err != nil {
-			return s, fmt.Errorf("link %s: %w", name, err)
+			return fmt.Errorf("link %s: %w", name, err)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // startManager runs Holdfast's manager as a process of this machine.

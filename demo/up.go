@@ -67,54 +67,62 @@ func up(ctx context.Context) error {
 	}
 	if lock == nil {
 		fmt.Fprintln(os.Stderr, "It is running already; make down ends it.")
-		return printEnvironment(h)
+		return h.printEnvironment()
 	}
-	_ = os.Remove(h.path("ready"))
-	if err := lock.Close(); err != nil {
+	if err := errors.Join(lock.Close(), os.RemoveAll(h.path("ready"))); err != nil {
 		return err
 	}
-	if os.Getenv(kubeconfigVariable) == "" {
+	if os.Getenv(kubeconfigVariable) == "" { // here its progress shows
 		if _, err := cluster.Binary(ctx, os.Stderr); err != nil {
 			return err
 		}
 	}
-	self, err := os.Executable()
+	cmd, err := h.startServe()
 	if err != nil {
 		return err
 	}
+	return h.awaitServe(ctx, cmd)
+}
+
+// startServe starts this program again, in a session of its own.
+func (h home) startServe() (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	log, err := os.Create(h.path("log"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(self, "serve") //nolint:gosec // this program itself
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
+	return cmd, cmd.Start()
+}
+
+// awaitServe waits until serve is ready, and ends it if that takes too long.
+func (h home) awaitServe(ctx context.Context, cmd *exec.Cmd) error {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	ctx, cancel := context.WithTimeout(ctx, upTimeout)
 	defer cancel()
 	for {
 		if _, err := os.Stat(h.path("ready")); err == nil {
-			return printEnvironment(h)
+			return h.printEnvironment()
 		}
 		select {
 		case err := <-ended:
 			said, _ := os.ReadFile(h.path("log"))
 			return fmt.Errorf("it ended: %w:\n%s", err, said)
 		case <-ctx.Done():
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			<-ended
-			return ctx.Err()
+			return errors.Join(ctx.Err(), cmd.Process.Signal(syscall.SIGTERM), <-ended)
 		case <-time.After(poll):
 		}
 	}
 }
 
-func printEnvironment(h home) error {
+func (h home) printEnvironment() error {
 	kubeconfig, err := os.ReadFile(h.path("ready"))
 	if err != nil {
 		return fmt.Errorf("it is not ready yet: %w", err)
@@ -142,13 +150,17 @@ func serve(ctx context.Context) (err error) {
 		return err
 	}
 	s, err := newStage(ctx, h.dir, os.Stderr)
-	if s == nil || s.cluster == nil {
-		return err
+	if s != nil {
+		defer func() { err = errors.Join(err, os.RemoveAll(h.path("ready")), s.close()) }()
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(h.path("ready")), s.close()) }()
 	if err != nil {
 		return err
 	}
+	return h.hold(ctx, s)
+}
+
+// hold installs Holdfast, says that it is ready, and waits for the end.
+func (h home) hold(ctx context.Context, s *stage) error {
 	if err := manager.Install(ctx, s.cluster); err != nil {
 		return err
 	}
@@ -179,13 +191,9 @@ func down(ctx context.Context) error {
 		}
 		return err
 	}
-	said, err := os.ReadFile(h.path("pid"))
+	pid, err := h.pid()
 	if err != nil {
-		return fmt.Errorf("read the process id: %w", err)
-	}
-	pid, err := strconv.Atoi(string(said))
-	if err != nil {
-		return fmt.Errorf("read the process id: %w", err)
+		return err
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("end process %d: %w", pid, err)
@@ -207,4 +215,17 @@ func down(ctx context.Context) error {
 		case <-time.After(poll):
 		}
 	}
+}
+
+// pid of the process that holds the lock.
+func (h home) pid() (int, error) {
+	said, err := os.ReadFile(h.path("pid"))
+	if err != nil {
+		return 0, fmt.Errorf("read the process id: %w", err)
+	}
+	pid, err := strconv.Atoi(string(said))
+	if err != nil {
+		return 0, fmt.Errorf("read the process id: %w", err)
+	}
+	return pid, nil
 }

@@ -17,6 +17,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
+const runUsage = `Run a cluster in the foreground.
+
+When the cluster is ready, and after every change, a line of JSON on standard output tells where it is.
+SIGINT, SIGTERM and SIGHUP end it, SIGUSR1 stops its API server, SIGUSR2 starts or restarts that.
+
+Usage:
+  localcluster run --dir DIR [flags]
+
+Flags:
+`
+
 // options are the flags of the run command.
 type options struct {
 	dir                   string
@@ -39,6 +50,7 @@ func parseOptions(args []string) (options, error) {
 	flags.StringArrayVar(&o.runtimeConfig, "runtime-config", nil, "group/version=true for the API server; repeatable")
 	flags.StringArrayVar(&o.apiServerArgs, "apiserver-arg", nil, "a whole flag for the API server, such as --v=4; repeatable")
 	flags.StringArrayVar(&o.controllerManagerArgs, "controller-manager-arg", nil, "a whole flag for the controller manager; repeatable")
+	flags.Usage = func() { write(os.Stderr, runUsage+flags.FlagUsages()) }
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

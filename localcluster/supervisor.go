@@ -234,6 +234,9 @@ func (s *supervisor) await(ctx context.Context, awaited *process, check func(con
 		}
 		select {
 		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), errEnd) {
+				return fmt.Errorf("wait for %s: %w", awaited.name, errEnd)
+			}
 			return fmt.Errorf("wait for %s: %w (last check: %w)\n%w", awaited.name, context.Cause(ctx), reason, awaited.failure())
 		case <-time.After(50 * time.Millisecond):
 		}

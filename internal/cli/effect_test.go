@@ -31,9 +31,9 @@ var (
 func inMode(mode configv1alpha1.Mode) enforcement {
 	e := enforcement{Installed: map[string]installedPolicy{}}
 	for _, k := range allKeys() {
-		e.Installed[policy.PolicyName(policy.RuleDelete, k)] = installedPolicy{Mode: mode}
+		e.Installed[k.PolicyName(policy.RuleDelete)] = installedPolicy{Mode: mode}
 		if k.Strict {
-			e.Installed[policy.PolicyName(policy.RuleUnprotect, k)] = installedPolicy{Mode: mode}
+			e.Installed[k.PolicyName(policy.RuleUnprotect)] = installedPolicy{Mode: mode}
 		}
 	}
 	return e
@@ -110,7 +110,7 @@ func TestEffectOf(t *testing.T) {
 func TestEffectOf_scope(t *testing.T) {
 	t.Parallel()
 	e := inMode(configv1alpha1.ModeEnforce)
-	name := policy.PolicyName(policy.RuleDelete, keyOf(strictLabel))
+	name := keyOf(strictLabel).PolicyName(policy.RuleDelete)
 	e.Installed[name] = installedPolicy{Mode: configv1alpha1.ModeEnforce, Namespaces: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"shop"}},

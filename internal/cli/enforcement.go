@@ -126,10 +126,10 @@ func (e enforcement) rules() policy.Rules {
 	}
 	var inForce []policy.Key
 	for _, k := range keys {
-		if _, ok := e.Installed[policy.PolicyName(policy.RuleDelete, k)]; !ok {
+		if _, ok := e.Installed[k.PolicyName(policy.RuleDelete)]; !ok {
 			continue
 		}
-		_, strict := e.Installed[policy.PolicyName(policy.RuleUnprotect, k)]
+		_, strict := e.Installed[k.PolicyName(policy.RuleUnprotect)]
 		k.Strict = k.Strict || strict
 		inForce = append(inForce, k)
 	}
@@ -141,7 +141,7 @@ func (e enforcement) mode(r policy.Rule, k policy.Key) configv1alpha1.Mode {
 	if e.Problem != "" {
 		return configv1alpha1.ModeEnforce
 	}
-	if p, ok := e.Installed[policy.PolicyName(r, k)]; ok {
+	if p, ok := e.Installed[k.PolicyName(r)]; ok {
 		return p.Mode
 	}
 	return configv1alpha1.ModeOff
@@ -157,13 +157,13 @@ type place struct {
 
 // holds says whether a rule for a label is in force at a place.
 func (e enforcement) holds(r policy.Rule, k policy.Key, at place) (bool, error) {
-	p, ok := e.Installed[policy.PolicyName(r, k)]
+	p, ok := e.Installed[k.PolicyName(r)]
 	if !ok || !at.Namespaced || p.Namespaces == nil {
 		return true, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(p.Namespaces)
 	if err != nil {
-		return true, fmt.Errorf("read the namespace selector of %s: %w", policy.PolicyName(r, k), err)
+		return true, fmt.Errorf("read the namespace selector of %s: %w", k.PolicyName(r), err)
 	}
 	return selector.Matches(labels.Set(at.Labels)), nil
 }
@@ -181,7 +181,7 @@ func (e enforcement) narrowed() bool {
 // conditional says whether patterns narrow a policy that protects.
 func (e enforcement) conditional() bool {
 	for _, k := range allKeys() {
-		if e.Installed[policy.PolicyName(policy.RuleDelete, k)].Conditional {
+		if e.Installed[k.PolicyName(policy.RuleDelete)].Conditional {
 			return true
 		}
 	}

@@ -78,7 +78,7 @@ func TestAnchorName(t *testing.T) {
 
 func TestEnforcement_rules(t *testing.T) {
 	t.Parallel()
-	name := func(r policy.Rule, label string) string { return policy.PolicyName(r, keyOf(label)) }
+	name := func(r policy.Rule, label string) string { return keyOf(label).PolicyName(r) }
 	tests := []struct {
 		name      string
 		problem   string

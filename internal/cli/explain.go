@@ -107,7 +107,7 @@ func (f deleteFacts) explainLabel(k policy.Key, value string, verdict policy.Ver
 		return l
 	}
 	found := verdict[i]
-	l.Rule, l.Policy, l.Message = found.Rule, policy.PolicyName(found.Rule, found.Key), found.Message
+	l.Rule, l.Policy, l.Message = found.Rule, found.Key.PolicyName(found.Rule), found.Message
 	l.Mode = f.enforcement.mode(found.Rule, found.Key)
 	l.Refuses = !found.WarnOnly && l.Effect.protects()
 	return l

@@ -32,7 +32,7 @@ func rightIn(namespace string) string {
 // right to unprotect, and not because of anything else that RBAC forbids.
 func refusedByRule(err error) bool {
 	return apierrors.IsForbidden(err) && slices.ContainsFunc(allKeys(), func(k policy.Key) bool {
-		return strings.Contains(err.Error(), policy.PolicyName(policy.RuleUnprotect, k))
+		return strings.Contains(err.Error(), k.PolicyName(policy.RuleUnprotect))
 	})
 }
 

@@ -136,7 +136,6 @@ func TestControllers_theEndpointsOfALabelledServiceFollowIt(t *testing.T) {
 		if err := e.Client.List(t.Context(), &slices, client.InNamespace(ns), client.HasLabels{strict}); err != nil {
 			t.Fatal(err)
 		}
-		//nolint:staticcheck // Endpoints are deprecated, and their controller still runs
 		var endpoints corev1.EndpointsList
 		if err := e.Client.List(t.Context(), &endpoints, client.InNamespace(ns), client.HasLabels{strict}); err != nil {
 			t.Fatal(err)

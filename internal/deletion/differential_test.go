@@ -298,7 +298,7 @@ func (w *diffWorld) compare(t *testing.T, number int) {
 	if err != nil {
 		m := deniedBy.FindStringSubmatch(err.Error())
 		if m == nil || !slices.ContainsFunc(verdict, func(f policy.Finding) bool {
-			return !f.WarnOnly && policy.PolicyName(f.Rule, f.Key) == m[1] && f.Message == m[2]
+			return !f.WarnOnly && f.Key.PolicyName(f.Rule) == m[1] && f.Message == m[2]
 		}) {
 			t.Fatalf("%s\nthe function says %v, the API server %v", describe(), verdict, err)
 		}
@@ -306,7 +306,7 @@ func (w *diffWorld) compare(t *testing.T, number int) {
 	}
 	var want, got []string
 	for _, f := range verdict {
-		want = append(want, policy.PolicyName(f.Rule, f.Key)+": "+f.Message)
+		want = append(want, f.Key.PolicyName(f.Rule)+": "+f.Message)
 	}
 	for _, text := range w.warnings[c.user].take() {
 		if m := warnedBy.FindStringSubmatch(text); m != nil {
@@ -326,14 +326,14 @@ func (w *diffWorld) compare(t *testing.T, number int) {
 func FuzzDifferential(f *testing.F) {
 	all := uint64(1)
 	for _, r := range diffRadix {
-		all *= uint64(r) //nolint:gosec // a handful of small numbers
+		all *= uint64(r)
 	}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a sample, and the same one each time
+	random := rand.New(rand.NewPCG(1, 2))
 	for range diffSample {
 		f.Add(random.Uint64N(all))
 	}
 	w := newDiffWorld(f)
 	f.Fuzz(func(t *testing.T, number uint64) {
-		w.compare(t, int(number%all)) //nolint:gosec // below all, which is an int
+		w.compare(t, int(number%all))
 	})
 }

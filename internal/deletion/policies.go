@@ -48,7 +48,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		validation.Message = "This object is protected from deletion by the label " + k.Label
 	}
 	return admission.Policy{
-		Name: policy.PolicyName(policy.RuleDelete, k),
+		Name: k.PolicyName(policy.RuleDelete),
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(protecting(k), rule("*", "*", admissionregistrationv1.Delete)),
 			Variables:        slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject")}),
@@ -62,7 +62,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 // selector matches the object before or after the change.
 func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	return admission.Policy{
-		Name: policy.PolicyName(policy.RuleUnprotect, k),
+		Name: k.PolicyName(policy.RuleUnprotect),
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
@@ -95,7 +95,7 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 // Binding's labels land on its pod.
 func bindPolicy(k policy.Key) admission.Policy {
 	return admission.Policy{
-		Name: policy.PolicyName(policy.RuleBind, k),
+		Name: k.PolicyName(policy.RuleBind),
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(existing(k),
 				rule("", "pods/binding", admissionregistrationv1.Create),
@@ -111,14 +111,14 @@ func bindPolicy(k policy.Key) admission.Policy {
 
 func valuePolicy(k policy.Key) admission.Policy {
 	return admission.Policy{
-		Name: policy.PolicyName(policy.RuleValue, k),
+		Name: k.PolicyName(policy.RuleValue),
 		Spec: valueSpec(k, "variables.known || variables.stands || variables.controlled", k.ValueMessage()),
 	}
 }
 
 func valueStandsPolicy(k policy.Key) admission.Policy {
 	return admission.Policy{
-		Name:     policy.PolicyName(policy.RuleValueStands, k),
+		Name:     k.PolicyName(policy.RuleValueStands),
 		WarnOnly: true,
 		Spec:     valueSpec(k, "variables.known || !variables.stands && !variables.controlled", k.ValueStandsMessage()),
 	}

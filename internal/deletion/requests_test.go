@@ -139,7 +139,7 @@ func recordAll(t *testing.T, e *testkit.Env) *recorder {
 		ObjectMeta: metav1.ObjectMeta{Name: "recorder"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:                    "recorder.holdfast.test",
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL), CABundle: ca},
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(server.URL), CABundle: ca},
 			FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},

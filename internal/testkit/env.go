@@ -68,12 +68,12 @@ var shared struct {
 func Shared(t testing.TB) *Env {
 	t.Helper()
 	shared.Do(func() {
-		dir, err := os.MkdirTemp("", "holdfast-test-")
+		dir, err := os.MkdirTemp("", "holdfast-test-") //nolint:usetesting // it outlives the first test that asks for it
 		if err != nil {
 			shared.err = err
 			return
 		}
-		shared.env, shared.err = start(context.Background(), dir, Options{}) //nolint:forbidigo // it outlives the first test that asks for it
+		shared.env, shared.err = start(context.Background(), dir, Options{}) // it outlives the first test that asks for it
 	})
 	if shared.err != nil {
 		t.Fatalf("start the shared cluster: %v", shared.err)

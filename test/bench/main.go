@@ -21,14 +21,17 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
-func main() {
+func main() { os.Exit(program()) }
+
+func program() (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctrllog.SetLogger(logr.Discard())
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func run(ctx context.Context) (err error) {
@@ -51,7 +54,7 @@ func run(ctx context.Context) (err error) {
 	}
 	report := render(rows, machine(s))
 	fmt.Print(report)
-	if err := os.WriteFile(filepath.Join(root, "docs", "benchmarks.md"), []byte(report), 0o644); err != nil { //nolint:gosec // a document
+	if err := os.WriteFile(filepath.Join(root, "docs", "benchmarks.md"), []byte(report), 0o644); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return beyond(rows)

@@ -33,9 +33,9 @@ const (
 	RuleValueStands Rule = "value-stands"
 )
 
-// PolicyName is the name of the policy that runs a rule for a label. It is part
+// PolicyName is the name of the policy that runs a rule for the label. It is part
 // of every refusal that users see.
-func PolicyName(r Rule, k Key) string {
+func (k Key) PolicyName(r Rule) string {
 	name := "holdfast-deletion-" + k.Name
 	switch r {
 	case RuleDelete:

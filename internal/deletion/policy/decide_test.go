@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -42,7 +41,7 @@ func object(words ...string) *metav1.PartialObjectMetadata {
 		case "owner":
 			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{UID: types.UID(uid)})
 		case "controller":
-			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{UID: types.UID(uid), Controller: ptr.To(true)})
+			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{UID: types.UID(uid), Controller: new(true)})
 		case "terminating":
 			o.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
 		default:

@@ -25,10 +25,10 @@ const (
 // the object because the API server does not when a whole collection is
 // deleted. Karmada's label keeps the text that its users and scripts know.
 func (k Key) DeleteMessage() string {
-	switch {
-	case k.Label == v1alpha1.KarmadaDeletionProtectedLabel:
+	switch k.Label {
+	case v1alpha1.KarmadaDeletionProtectedLabel:
 		return "This resource is protected, please make sure to remove the label: " + k.Label
-	case k.Label == v1alpha1.DeletionProtectedLabel:
+	case v1alpha1.DeletionProtectedLabel:
 		return TargetPlace + " is protected from deletion by the label " + k.Label +
 			". Whoever may take the label away can run: kubectl holdfast unprotect " + TargetPlace + NamespacePlace
 	default:

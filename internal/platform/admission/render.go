@@ -22,8 +22,9 @@ const (
 	AnchorName = "holdfast-anchor"
 	// WebhookConfigurationName is the only webhook configuration.
 	WebhookConfigurationName = "holdfast-guard"
-	// ManagedByLabel and ManagedByValue mark what this package writes.
+	// ManagedByLabel marks what this package writes, with ManagedByValue.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
+	// ManagedByValue is the value of ManagedByLabel.
 	ManagedByValue = "holdfast"
 
 	webhookTimeoutSeconds = 10
@@ -160,14 +161,14 @@ func renderWebhooks(declared []Webhook, endpoint Endpoint, caBundle []byte) []ad
 
 func clientConfig(path string, endpoint Endpoint, caBundle []byte) admissionregistrationv1.WebhookClientConfig {
 	if endpoint.URL != "" {
-		return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(endpoint.URL + path), CABundle: caBundle}
+		return admissionregistrationv1.WebhookClientConfig{URL: new(endpoint.URL + path), CABundle: caBundle}
 	}
 	return admissionregistrationv1.WebhookClientConfig{
 		Service: &admissionregistrationv1.ServiceReference{
 			Namespace: endpoint.Service.Namespace,
 			Name:      endpoint.Service.Name,
-			Path:      ptr.To(path),
-			Port:      ptr.To(endpoint.Port),
+			Path:      new(path),
+			Port:      new(endpoint.Port),
 		},
 		CABundle: caBundle,
 	}

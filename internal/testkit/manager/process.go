@@ -177,16 +177,17 @@ func (p *Process) LogTail() string {
 	return string(data[max(0, len(data)-logTail):])
 }
 
-// freeAddresses finds loopback addresses that are free now.
+// freeAddresses finds loopback addresses that are free now. Each stays taken
+// until all are found, so that they differ.
 func freeAddresses(n int) ([]string, error) {
-	var out []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close() // all stay open until all are found, so that they differ
-		out = append(out, l.Addr().String())
+	if n == 0 {
+		return nil, nil
 	}
-	return out, nil
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	others, err := freeAddresses(n - 1)
+	return append(others, l.Addr().String()), err
 }
