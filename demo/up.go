@@ -95,7 +95,7 @@ func (h home) startServe() (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(self, "serve") //nolint:gosec // this program itself
+	cmd := exec.Command(self, "serve")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, cmd.Start()
