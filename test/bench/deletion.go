@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	deleteRounds  = 9
-	deletesARound = 200
+	deleteRounds  = 10
+	deletesARound = 300
 	clients       = 8
 	// deleteBound is DESIGN's goal of 1.05 with room for noise.
 	deleteBound = 1.15
@@ -33,8 +33,13 @@ const (
 func measureDeletes(ctx context.Context, s *subject) ([]row, error) {
 	type series struct{ bare, loose, kept []float64 }
 	var one, many series
-	for range deleteRounds {
-		for _, with := range []bool{false, true} {
+	for round := range deleteRounds {
+		// ABBA, so that what drifts with time falls on both.
+		order := []bool{false, true}
+		if round%2 == 1 {
+			order = []bool{true, false}
+		}
+		for _, with := range order {
 			if err := s.switchTo(ctx, with); err != nil {
 				return nil, err
 			}
@@ -42,6 +47,9 @@ func measureDeletes(ctx context.Context, s *subject) ([]row, error) {
 				clients int
 				series  *series
 			}{{1, &one}, {clients, &many}} {
+				if _, err := s.deletes(ctx, c.clients, nil); err != nil { // to warm up after the switch
+					return nil, err
+				}
 				loose, err := s.deletes(ctx, c.clients, nil)
 				if err != nil {
 					return nil, err

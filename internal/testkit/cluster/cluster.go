@@ -96,26 +96,6 @@ func (c *Cluster) StopAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// PauseAPIServer freezes the API server, so that requests to it go unanswered, until resume is called.
-func (c *Cluster) PauseAPIServer() (resume func() error, err error) {
-	if c.supervisor == nil {
-		return nil, fmt.Errorf("pause the API server: %w", errNotStarted)
-	}
-	pid := c.supervisor.latest().Components[apiServer]
-	if pid == 0 {
-		return nil, errors.New("pause the API server: it does not run")
-	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		return nil, fmt.Errorf("pause the API server: %w", err)
-	}
-	return func() error {
-		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-			return fmt.Errorf("resume the API server: %w", err)
-		}
-		return nil
-	}, nil
-}
-
 // findKubectl finds a kubectl without building one.
 func findKubectl() (string, error) {
 	inPath, err := exec.LookPath(kubectlName)

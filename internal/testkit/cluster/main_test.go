@@ -139,14 +139,7 @@ func running(pids []int) []int {
 
 // isZombie reports whether a process has ended and nobody has asked how: where a container has no init
 // process, nobody asks for those whose parent was killed.
-func isZombie(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false // gone meanwhile, or a system that has no such files and an init process
-	}
-	_, afterName, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(afterName, "Z")
-}
+func isZombie(pid int) bool { return processState(fmt.Sprintf("/proc/%d/stat", pid)) == "Z" }
 
 // lockedBuffer is a buffer that several goroutines may use.
 type lockedBuffer struct {
