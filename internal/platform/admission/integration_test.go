@@ -148,7 +148,7 @@ func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
 			}
 			g.Eventually(func() string {
 				return e.KubectlInput(t, configurationYAML("deletion: {mode: Sometimes}"), "apply", "--server-side", "--force-conflicts", "-f", "-").Stderr
-			}, "15s", "100ms").Should(gomega.ContainSubstring("configuration.holdfast.dev"), "the webhook is not called")
+			}, "15s", "100ms").Should(gomega.ContainSubstring("data[config.yaml].deletion.mode"), "the webhook is not called")
 		})
 	}
 }
