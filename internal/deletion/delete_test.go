@@ -63,7 +63,7 @@ func TestDelete_everyLabelRefuses(t *testing.T) {
 	ns := e.Namespace(t)
 	tests := []struct{ name, label, want string }{
 		{name: "strict", label: strict + "=Always", want: "configmaps/strict is protected from deletion by the label holdfast.dev/deletion-protected. " +
-			"Whoever may take the label away can run: kubectl holdfast unprotect configmaps/strict -n " + ns},
+			"Whoever holds the right to unprotect it can run: kubectl label configmaps/strict -n " + ns + " holdfast.dev/deletion-protected-"},
 		{name: "karmada", label: karmada + "=Always", want: "This resource is protected, please make sure to remove the label: resourcetemplate.karmada.io/deletion-protected"},
 		{name: "kruise", label: kruise + "=Always", want: "configmaps/kruise is protected from deletion by the label policy.kruise.io/delete-protection. " +
 			"Take the label away first: kubectl label configmaps/kruise -n " + ns + " policy.kruise.io/delete-protection-"},

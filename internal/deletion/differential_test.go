@@ -34,7 +34,7 @@ import (
 // is made before the policies are there, because they would refuse some.
 var (
 	diffKeys   = []string{strict, karmada, kruise}
-	diffValues = []string{"absent", "", "Always", "always"}
+	diffValues = []string{"absent", "", "Always", "Cascading"}
 	diffKinds  = []struct {
 		resource   schema.GroupResource
 		body       string
@@ -46,7 +46,7 @@ var (
 		{schema.GroupResource{Resource: "endpoints"}, `{apiVersion: v1, kind: Endpoints}`, false},
 		{schema.GroupResource{Resource: "namespaces"}, `{apiVersion: v1, kind: Namespace}`, false},
 	}
-	diffOwners = []string{"none", "owner", "controller"}
+	diffOwners = []string{"none", "owner", "controller", "made", "renamed"}
 	diffUsers  = []string{
 		"alice", "ns-unprotector", "unprotector", "system:kube-controller-manager",
 		"system:serviceaccount:kube-system:generic-garbage-collector", "system:node:n1", "system:serviceaccount:other:workloads",
@@ -54,7 +54,7 @@ var (
 )
 
 // diffSample is how many requests the test takes without fuzzing.
-const diffSample = 1500
+const diffSample = 2000
 
 type diffWorld struct {
 	env       *testkit.Env
@@ -168,6 +168,9 @@ func decodeCase(w *diffWorld, number int) diffCase {
 	if !diffKinds[c.kind].terminates {
 		c.terminating = false
 	}
+	if diffOwners[digits[4]%len(diffOwners)] == "renamed" {
+		digits[4]-- // such an object would be collected before the case is put
+	}
 	name := fmt.Sprintf("o-%d%d%d-%d-%t", digits[1], digits[2], digits[3], digits[4]%len(diffOwners), c.terminating)
 	c.old = w.object(c.kind, name, digits[1:4], diffOwners[digits[4]%len(diffOwners)])
 	if c.operation == admissionv1.Create {
@@ -187,9 +190,12 @@ func (w *diffWorld) object(kind int, name string, values []int, owner string) *u
 	o.SetName(name)
 	if o.GetKind() != "Namespace" {
 		o.SetNamespace(w.namespace)
-		if owner != "none" {
-			controller := owner == "controller"
-			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: w.owner, Controller: &controller}})
+		if owner == "owner" || owner == "controller" || owner == "renamed" {
+			reference := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: w.owner, Controller: new(owner != "owner")}
+			if owner == "renamed" {
+				reference.Name = "nobody"
+			}
+			o.SetOwnerReferences([]metav1.OwnerReference{reference})
 		}
 	}
 	labels := map[string]string{}
@@ -197,6 +203,9 @@ func (w *diffWorld) object(kind int, name string, values []int, owner string) *u
 		if diffValues[v] != "absent" {
 			labels[diffKeys[i]] = diffValues[v]
 		}
+	}
+	if owner == "made" {
+		labels[policy.MadeByLabel] = policy.MadeByValue
 	}
 	o.SetLabels(labels)
 	return o

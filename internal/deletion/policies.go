@@ -67,13 +67,17 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
 				derived("oldObject"),
-				value("old", "oldObject", k),
-				value("new", "object", k),
+				value("old", "oldObject", k.Label),
+				value("new", "object", k.Label),
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || !(" + protects("variables.old", k) + ")"},
 				mayUnprotect(),
-				{Name: "gainsOwner", Expression: "!object.metadata.?ownerReferences.orValue([]).all(n, " +
+				value("madeBefore", "oldObject", policy.MadeByLabel),
+				value("madeAfter", "object", policy.MadeByLabel),
+				{Name: "gainsOwner", Expression: "variables.madeAfter != variables.madeBefore && variables.madeAfter != '' || " +
+					"!object.metadata.?ownerReferences.orValue([]).all(n, " +
 					"oldObject.metadata.?ownerReferences.orValue([]).exists(o, " +
-					"o.uid == n.uid && (o.?controller.orValue(false) || !n.?controller.orValue(false))))"},
+					"o.uid == n.uid && o.name == n.name && o.kind == n.kind && o.apiVersion == n.apiVersion && " +
+					"(o.?controller.orValue(false) || !n.?controller.orValue(false))))"},
 			}),
 			Validations: []admissionregistrationv1.Validation{
 				{
@@ -100,7 +104,7 @@ func bindPolicy(k policy.Key) admission.Policy {
 			MatchConstraints: match(existing(k),
 				rule("", "pods/binding", admissionregistrationv1.Create),
 				rule("", "bindings", admissionregistrationv1.Create)),
-			Variables: []admissionregistrationv1.Variable{value("new", "object", k), mayUnprotect()},
+			Variables: []admissionregistrationv1.Variable{value("new", "object", k.Label), mayUnprotect()},
 			Validations: []admissionregistrationv1.Validation{{
 				Expression: "variables.new == " + cel.String(v1alpha1.ProtectAlways) + " || variables.mayUnprotect",
 				Message:    k.BindMessage(),
@@ -112,7 +116,7 @@ func bindPolicy(k policy.Key) admission.Policy {
 func valuePolicy(k policy.Key) admission.Policy {
 	return admission.Policy{
 		Name: k.PolicyName(policy.RuleValue),
-		Spec: valueSpec(k, "variables.known || variables.stands || variables.controlled", k.ValueMessage()),
+		Spec: valueSpec(k, "variables.known || variables.stands || variables.controlled || variables.elsewhere", k.ValueMessage()),
 	}
 }
 
@@ -120,7 +124,7 @@ func valueStandsPolicy(k policy.Key) admission.Policy {
 	return admission.Policy{
 		Name:     k.PolicyName(policy.RuleValueStands),
 		WarnOnly: true,
-		Spec:     valueSpec(k, "variables.known || !variables.stands && !variables.controlled", k.ValueStandsMessage()),
+		Spec:     valueSpec(k, "variables.known || !variables.stands && !variables.controlled && !variables.elsewhere", k.ValueStandsMessage()),
 	}
 }
 
@@ -133,10 +137,11 @@ func valueSpec(k policy.Key, expression, message string) admissionregistrationv1
 			}},
 			rule("*", "*", admissionregistrationv1.Create, admissionregistrationv1.Update)),
 		Variables: []admissionregistrationv1.Variable{
-			value("new", "object", k),
+			value("new", "object", k.Label),
 			{Name: "known", Expression: "variables.new in " + cel.Strings(append([]string{""}, k.Values...))},
 			{Name: "stands", Expression: "request.operation == 'UPDATE' && " +
-				"oldObject.metadata.?labels[" + cel.String(k.Label) + "].orValue('') == variables.new"},
+				labelValue("oldObject", k.Label) + " == variables.new"},
+			{Name: "elsewhere", Expression: "variables.new in " + cel.Strings(k.Elsewhere)},
 			{Name: "controlled", Expression: controlled("object")},
 		},
 		Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: message}},
@@ -185,11 +190,13 @@ func protects(value string, k policy.Key) string {
 	return value + " == " + cel.String(v1alpha1.ProtectAlways)
 }
 
-func value(name, object string, k policy.Key) admissionregistrationv1.Variable {
-	return admissionregistrationv1.Variable{
-		Name:       name,
-		Expression: object + ".metadata.?labels[" + cel.String(k.Label) + "].orValue('')",
-	}
+// value makes a variable of a label's value.
+func value(name, object, label string) admissionregistrationv1.Variable {
+	return admissionregistrationv1.Variable{Name: name, Expression: labelValue(object, label)}
+}
+
+func labelValue(object, label string) string {
+	return object + ".metadata.?labels[" + cel.String(label) + "].orValue('')"
 }
 
 // identity makes the variables kind, as "group/resource", and machine, which
@@ -210,7 +217,8 @@ func derived(object string) admissionregistrationv1.Variable {
 	return admissionregistrationv1.Variable{
 		Name: "derived",
 		Expression: "variables.kind in " + derivedKinds(true) +
-			" || variables.kind in " + derivedKinds(false) + " && " + controlled(object),
+			" ? " + labelValue(object, policy.MadeByLabel) + " == " + cel.String(policy.MadeByValue) +
+			" : variables.kind in " + derivedKinds(false) + " && " + controlled(object),
 	}
 }
 

@@ -42,7 +42,7 @@ func TestValue_fromATemplateIsWarnedOf(t *testing.T) {
 	out := e.KubectlInput(t, `{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {holdfast.dev/deletion-protected: always},
 		ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}]}, spec: {containers: [{name: c, image: i}]}}`,
 		"create", "-n", ns, "-f", "-", "--dry-run=server")
-	if want := "has a value that means nothing and protects this object as Always does"; out.Code != 0 || !strings.Contains(out.Stderr, want) {
+	if want := "has a value that Holdfast does not act on and protects this object as Always does"; out.Code != 0 || !strings.Contains(out.Stderr, want) {
 		t.Errorf("kubectl ended with %d: %s, want a warning with %q", out.Code, out.Stderr, want)
 	}
 }

@@ -28,8 +28,8 @@ const (
 	RuleBind Rule = "bind"
 	// RuleValue refuses a label value that means nothing.
 	RuleValue Rule = "value"
-	// RuleValueStands warns of a label value that means nothing and is either
-	// there already or comes from a template.
+	// RuleValueStands warns of a label value that Holdfast does not act on and that
+	// is there already, comes from a template, or means something elsewhere.
 	RuleValueStands Rule = "value-stands"
 )
 
@@ -119,15 +119,20 @@ func (k Key) weakens(req Request) bool {
 	return value != old && value != v1alpha1.ProtectAlways
 }
 
-// gainsOwner says whether an update adds an owner reference, or makes the owner
-// of an existing one the controller.
+// gainsOwner says whether an update adds an owner reference, points an existing
+// one at another object, makes its owner the controller, or claims that a
+// controller made the object.
 func gainsOwner(req Request) bool {
 	if req.Object == nil {
 		return false
 	}
+	if req.Object.Labels[MadeByLabel] != req.OldObject.Labels[MadeByLabel] && req.Object.Labels[MadeByLabel] != "" {
+		return true
+	}
 	return slices.ContainsFunc(req.Object.OwnerReferences, func(n metav1.OwnerReference) bool {
 		return !slices.ContainsFunc(req.OldObject.OwnerReferences, func(o metav1.OwnerReference) bool {
-			return o.UID == n.UID && (isTrue(o.Controller) || !isTrue(n.Controller))
+			return o.UID == n.UID && o.Name == n.Name && o.Kind == n.Kind && o.APIVersion == n.APIVersion &&
+				(isTrue(o.Controller) || !isTrue(n.Controller))
 		})
 	})
 }
@@ -157,7 +162,7 @@ func onValue(k Key, req Request) []Finding {
 		return nil
 	}
 	stands := req.Operation == admissionv1.Update && labels(req.OldObject)[k.Label] == value
-	if stands || controlled(req.Object) {
+	if stands || controlled(req.Object) || slices.Contains(k.Elsewhere, value) {
 		return []Finding{{Rule: RuleValueStands, Key: k, WarnOnly: true, Message: k.ValueStandsMessage()}}
 	}
 	return []Finding{{Rule: RuleValue, Key: k, Message: k.ValueMessage()}}

@@ -23,12 +23,14 @@ const (
 	karmada = v1alpha1.KarmadaDeletionProtectedLabel
 	kruise  = v1alpha1.KruiseDeletionProtectionLabel
 
+	made = MadeByLabel + "=" + MadeByValue
+
 	gc     = "system:serviceaccount:kube-system:generic-garbage-collector"
 	person = "alice"
 )
 
-// object builds metadata from words: "k=v" is a label, "owner:uid" an owner
-// reference, "controller:uid" one that is the controller, and "terminating".
+// object builds metadata from words: "k=v" is a label, "owner:uid" or
+// "owner:uid/name" an owner reference, "controller:uid" one that is the controller, and "terminating".
 func object(words ...string) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
 	for _, w := range words {
@@ -37,11 +39,12 @@ func object(words ...string) *metav1.PartialObjectMetadata {
 			continue
 		}
 		what, uid, _ := strings.Cut(w, ":")
+		uid, name, _ := strings.Cut(uid, "/")
 		switch what {
 		case "owner":
-			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{UID: types.UID(uid)})
+			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{UID: types.UID(uid), Name: name})
 		case "controller":
-			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{UID: types.UID(uid), Controller: new(true)})
+			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{UID: types.UID(uid), Name: name, Controller: new(true)})
 		case "terminating":
 			o.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
 		default:
@@ -117,7 +120,8 @@ func TestDecide_onDelete(t *testing.T) {
 		{name: "the deployment controller may delete an old ReplicaSet", resource: "apps/replicasets", old: object(karmada+"=Always", "controller:a"), user: "system:serviceaccount:kube-system:deployment-controller"},
 		{name: "kube-controller-manager without separate credentials may too", resource: "apps/replicasets", old: object(karmada+"=Always", "controller:a"), user: "system:kube-controller-manager"},
 		{name: "no controller may delete a Deployment", resource: "apps/deployments", old: object(strict+"=Always", "controller:a"), user: gc, want: "delete holdfast"},
-		{name: "the endpoint controller may delete Endpoints, which have no owner", resource: "endpoints", old: object(strict + "=Always"), user: "system:serviceaccount:kube-system:endpoint-controller"},
+		{name: "the endpoint controller may delete Endpoints that it made, which have no owner", resource: "endpoints", old: object(strict+"=Always", made), user: "system:serviceaccount:kube-system:endpoint-controller"},
+		{name: "the endpoint controller may not delete Endpoints that a person made", resource: "endpoints", old: object(strict + "=Always"), user: "system:serviceaccount:kube-system:endpoint-controller", want: "delete holdfast"},
 		{name: "a kubelet may delete a mirror pod", resource: "pods", old: object(strict+"=Always", "controller:node"), user: "system:node:n1"},
 		{name: "a kubelet may delete nothing else", resource: "apps/replicasets", old: object(strict+"=Always", "controller:a"), user: "system:node:n1", want: "delete holdfast"},
 		{
@@ -191,8 +195,10 @@ func TestDecide_onUpdate(t *testing.T) {
 		{name: "where the garbage collector may not delete, owners are free", resource: "configmaps", old: object(strict + "=Always"), new: object(strict+"=Always", "controller:a")},
 		{name: "under an open upstream label owners are free, as the label is", resource: "pods", old: object(karmada + "=Always"), new: object(karmada+"=Always", "controller:a")},
 
-		{name: "the endpoint controller takes the label off Endpoints when the Service lost it", resource: "endpoints", old: object(strict + "=Always"), new: object(), user: "system:serviceaccount:kube-system:endpoint-controller"},
-		{name: "a person does not", resource: "endpoints", old: object(strict + "=Always"), new: object(), user: person, want: "unprotect holdfast"},
+		{name: "the endpoint controller takes the label off Endpoints when the Service lost it", resource: "endpoints", old: object(strict+"=Always", made), new: object(made), user: "system:serviceaccount:kube-system:endpoint-controller"},
+		{name: "a person does not", resource: "endpoints", old: object(strict+"=Always", made), new: object(made), user: person, want: "unprotect holdfast"},
+		{name: "a person does not pass Endpoints off as made", resource: "endpoints", old: object(strict + "=Always"), new: object(strict+"=Always", made), user: person, want: "own holdfast"},
+		{name: "a protected pod's owner cannot be renamed", resource: "pods", old: object(strict+"=Always", "controller:a"), new: object(strict+"=Always", "controller:a/other"), want: "own holdfast"},
 		{name: "a template's bad value is only warned of", resource: "pods", old: object("controller:a"), new: object("controller:a", karmada+"=yes"), want: "value-stands karmada (warn)"},
 	}
 	for _, tt := range tests {
@@ -225,7 +231,7 @@ func TestDecide_onCreate(t *testing.T) {
 		{name: "an object may be born protected", resource: "configmaps", object: object(strict + "=Always")},
 		{name: "an object may be born with an empty label", resource: "configmaps", object: object(strict + "=")},
 		{name: "an unknown value is refused", resource: "configmaps", object: object(strict + "=always"), want: "value holdfast"},
-		{name: "an unknown value is refused on the upstream labels too", resource: "configmaps", object: object(karmada+"=true", kruise+"=Cascading"), want: "value karmada, value kruise"},
+		{name: "an unknown value is refused on the upstream labels too, and one that means something there is warned of", resource: "configmaps", object: object(karmada+"=true", kruise+"=Cascading"), want: "value karmada, value-stands kruise (warn)"},
 		{name: "an unknown value from a template is warned of", resource: "pods", object: object(strict+"=always", "controller:a"), want: "value-stands holdfast (warn)"},
 		{name: "a binding may not empty the label", resource: "pods/binding", object: object(strict + "="), want: "bind holdfast"},
 		{name: "a binding may not change the label", resource: "pods/binding", object: object(strict + "=x"), want: "bind holdfast"},
@@ -259,7 +265,7 @@ func TestDecide_messages(t *testing.T) {
 		{
 			name: "the strict label names the object and the way out", old: object(strict + "=Always"),
 			want: "deployments.apps/web is protected from deletion by the label holdfast.dev/deletion-protected. " +
-				"Whoever may take the label away can run: kubectl holdfast unprotect deployments.apps/web -n shop",
+				"Whoever holds the right to unprotect it can run: kubectl label deployments.apps/web -n shop holdfast.dev/deletion-protected-",
 		},
 		{
 			name: "Karmada's label keeps Karmada's text", old: object(karmada + "=Always"),

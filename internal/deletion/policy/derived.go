@@ -19,9 +19,18 @@ import (
 type Derived struct {
 	schema.GroupResource
 	// Unowned is true for a kind whose objects carry no reference to the object
-	// that they were made from.
+	// that they were made from. They carry MadeByLabel instead.
 	Unowned bool
 }
+
+const (
+	// MadeByLabel, with MadeByValue, tells Endpoints that the endpoint controller
+	// made from those that a person did. Older versions of Kubernetes do not set
+	// it; there none count as made.
+	MadeByLabel = "endpoints.kubernetes.io/managed-by"
+	// MadeByValue is the value of MadeByLabel.
+	MadeByValue = "endpoint-controller"
+)
 
 // DerivedKinds are all such kinds, with what copies the label onto each.
 var DerivedKinds = []Derived{
@@ -75,7 +84,10 @@ func derivedKind(r schema.GroupResource) (Derived, bool) {
 // derived says whether an object is one that controllers make and delete.
 func derived(r schema.GroupResource, o *metav1.PartialObjectMetadata) bool {
 	d, ok := derivedKind(r)
-	return ok && (d.Unowned || controlled(o))
+	if d.Unowned {
+		return ok && labels(o)[MadeByLabel] == MadeByValue
+	}
+	return ok && controlled(o)
 }
 
 // controlled says whether a controller owns the object.

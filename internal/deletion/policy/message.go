@@ -25,34 +25,36 @@ const (
 // the object because the API server does not when a whole collection is
 // deleted. Karmada's label keeps the text that its users and scripts know.
 func (k Key) DeleteMessage() string {
+	const off = "kubectl label " + TargetPlace + NamespacePlace + " "
 	switch k.Label {
 	case v1alpha1.KarmadaDeletionProtectedLabel:
 		return "This resource is protected, please make sure to remove the label: " + k.Label
 	case v1alpha1.DeletionProtectedLabel:
 		return TargetPlace + " is protected from deletion by the label " + k.Label +
-			". Whoever may take the label away can run: kubectl holdfast unprotect " + TargetPlace + NamespacePlace
+			". Whoever holds the right to unprotect it can run: " + off + k.Label + "-"
 	default:
 		return TargetPlace + " is protected from deletion by the label " + k.Label +
-			". Take the label away first: kubectl label " + TargetPlace + NamespacePlace + " " + k.Label + "-"
+			". Take the label away first: " + off + k.Label + "-"
 	}
 }
 
+// needsVerb ends every text about the right to unprotect.
+var needsVerb = fmt.Sprintf("the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one",
+	v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
+
 // UnprotectMessage is the text of RuleUnprotect.
 func (k Key) UnprotectMessage() string {
-	return fmt.Sprintf("the label %s protects this object from deletion; taking it away, changing or emptying it needs the RBAC verb %q on %s.%s",
-		k.Label, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
+	return "the label " + k.Label + " protects this object from deletion; taking it away, changing or emptying it needs " + needsVerb
 }
 
 // OwnMessage is the text of RuleOwn.
 func (k Key) OwnMessage() string {
-	return fmt.Sprintf("the label %s protects this object from deletion, and the garbage collector would delete it with the owner that is added; adding one needs the RBAC verb %q on %s.%s",
-		k.Label, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
+	return "the label " + k.Label + " protects this object from deletion, and it would be deleted together with the owner that is added or changed; that needs " + needsVerb
 }
 
 // BindMessage is the text of RuleBind.
 func (k Key) BindMessage() string {
-	return fmt.Sprintf("a binding that carries the label %s overwrites the pod's protection from deletion; that needs the RBAC verb %q on %s.%s",
-		k.Label, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
+	return "a binding that carries the label " + k.Label + " overwrites the pod's protection from deletion; that needs " + needsVerb
 }
 
 // ValueMessage is the text of RuleValue.
@@ -66,7 +68,7 @@ func (k Key) ValueStandsMessage() string {
 	if k.AnyValue {
 		effect = "protects this object as " + v1alpha1.ProtectAlways + " does"
 	}
-	return fmt.Sprintf("the label %s has a value that means nothing and %s; it may be %s, or empty to protect nothing",
+	return fmt.Sprintf("the label %s has a value that Holdfast does not act on and %s; it may be %s, or empty to protect nothing",
 		k.Label, effect, strings.Join(k.Values, " or "))
 }
 

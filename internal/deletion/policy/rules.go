@@ -19,6 +19,9 @@ type Key struct {
 	// Values are the values that the label may be set to, beside the empty one,
 	// which does not protect.
 	Values []string
+	// Elsewhere are values that mean something to the label's own project and
+	// nothing here: they may be set, and are warned of.
+	Elsewhere []string
 	// AnyValue makes a value that is not in Values protect as well, so that a
 	// typing error never leaves an object open.
 	AnyValue bool
@@ -64,18 +67,20 @@ func NewRules(c configv1alpha1.DeletionConfiguration) Rules {
 	for _, upstream := range []struct {
 		name, label string
 		rule        configv1alpha1.LabelRule
+		elsewhere   []string
 	}{
-		{"karmada", v1alpha1.KarmadaDeletionProtectedLabel, c.Labels.Karmada},
-		{"kruise", v1alpha1.KruiseDeletionProtectionLabel, c.Labels.Kruise},
+		{"karmada", v1alpha1.KarmadaDeletionProtectedLabel, c.Labels.Karmada, nil},
+		{"kruise", v1alpha1.KruiseDeletionProtectionLabel, c.Labels.Kruise, []string{"Cascading"}},
 	} {
 		if upstream.rule == configv1alpha1.LabelIgnored {
 			continue
 		}
 		rules.Keys = append(rules.Keys, Key{
-			Name:   upstream.name,
-			Label:  upstream.label,
-			Values: always,
-			Strict: upstream.rule == configv1alpha1.LabelStrict,
+			Name:      upstream.name,
+			Label:     upstream.label,
+			Values:    always,
+			Elsewhere: upstream.elsewhere,
+			Strict:    upstream.rule == configv1alpha1.LabelStrict,
 		})
 	}
 	return rules
