@@ -73,7 +73,9 @@ func setupLogging(level string) error {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return fmt.Errorf("--log-level %q is not debug, info, warn or error", level)
 	}
-	logger := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l}))
+	handler := slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})
+	slog.SetDefault(slog.New(handler)) // and with it the log package, which net/http writes to
+	logger := logr.FromSlogHandler(handler)
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 	return nil

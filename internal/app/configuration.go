@@ -22,7 +22,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
-	"github.com/holdfast-dev/holdfast/internal/platform/features"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
@@ -45,7 +44,7 @@ func loadConfiguration(ctx context.Context, o *Options, loader config.Loader, c 
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the configuration from %s: %w", from, err)
+		return nil, fmt.Errorf("read the configuration from %s: %w; it is written by config/install/configuration.yaml, and the Role holdfast-guard must allow to get, list and watch it", from, err)
 	}
 	store, err := config.NewStore(clock.RealClock{}, loader, data, from)
 	if err != nil {
@@ -81,15 +80,20 @@ func (g *guard) watchConfiguration() error {
 }
 
 // loader checks what this package alone can know beside what the file says.
-func (g *guard) loader() config.Loader { return newLoader(g.gates) }
-
-func newLoader(gates *features.Gates) config.Loader {
+func (g *guard) loader() config.Loader {
 	return config.Loader{Validators: []config.Validator{
 		func(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
-			if _, err := gates.Check(c.FeatureGates); err != nil {
+			if _, err := g.gates.Check(c.FeatureGates); err != nil {
 				return field.ErrorList{field.Invalid(field.NewPath("featureGates"), c.FeatureGates, err.Error())}
 			}
 			return nil
+		},
+		func(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
+			if g.config == nil || c.Certificates.SecretName == g.secretName() {
+				return nil
+			}
+			return field.ErrorList{field.Forbidden(field.NewPath("certificates", "secretName"),
+				"it is fixed while Holdfast runs, at "+g.secretName()+"; to change it let the Role holdfast-guard name the other Secret, stop Holdfast, change this and start it again")}
 		},
 	}}
 }

@@ -13,11 +13,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/certs"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
@@ -41,6 +43,7 @@ type guard struct {
 	admission *admission.Reconciler
 	status    *status.Reconciler
 	webhooks  []admission.Webhook
+	informers []cache.Informer
 }
 
 // newGuard puts the process together. What it needs of the API server it asks
@@ -77,6 +80,9 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 	}
 	if g.mgr, err = g.newManager(rc, scheme); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if g.informers, err = startInformers(ctx, g.mgr.GetCache(), cachedObjects(o)); err != nil {
+		return nil, err
 	}
 	return g, g.setup()
 }
@@ -141,6 +147,8 @@ func (g *guard) setup() error {
 		Endpoint: o.endpoint(),
 		Wanted:   g.wanted,
 		Changed:  func() { g.status.Wake() },
+		Repaired: func(what string) { g.status.Event(context.Background(), v1alpha1.ReasonRestored, "Restore", what) },
+		Clock:    clock.RealClock{},
 	})
 	g.status = status.NewReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{}, g.observe)
 	g.webhooks = g.configurationWebhook()
@@ -180,14 +188,15 @@ func (g *guard) setup() error {
 	return g.addProbes()
 }
 
-// secretName of the certificate is fixed at start: the cache is bound to it.
+// secretName of the certificate is fixed at start: the cache is bound to it, and
+// the loader refuses a change.
 func (g *guard) secretName() string { return g.config.Current().Certificates.SecretName }
 
 // wanted is what the configuration in force wants in the API server. It has been
 // validated, so that what is left to go wrong is a bug; then the last
 // declaration that worked stays.
 func (g *guard) wanted() (admission.Wanted, error) {
-	self := admission.Self{Namespace: g.options.Namespace, Users: []string{g.user}}
+	self := admission.Self{Namespace: g.options.Namespace, ConfigMap: g.options.ConfigMap, Users: []string{g.user}}
 	d, err := declare(g.config.Current(), self, g.webhooks)
 	return admission.Wanted{Declaration: d, CABundle: g.certs.CABundle()}, err
 }

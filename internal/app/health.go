@@ -7,10 +7,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -24,17 +25,9 @@ import (
 // complete and its webhooks can be called; what the API server has installed is
 // no property of a replica and takes none out of service.
 func (g *guard) addProbes() error {
-	var synced atomic.Bool
-	err := g.mgr.Add(everyReplica(func(context.Context) error {
-		synced.Store(true) // a manager starts its runnables after its caches
-		return nil
-	}))
-	if err != nil {
-		return err
-	}
 	for name, check := range map[string]healthz.Checker{
 		"caches": func(*http.Request) error {
-			if !synced.Load() {
+			if slices.ContainsFunc(g.informers, func(i cache.Informer) bool { return !i.HasSynced() }) {
 				return errors.New("the caches are not complete yet")
 			}
 			return nil

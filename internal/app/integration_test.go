@@ -48,24 +48,27 @@ func mustHeal(t testing.TB, e *testkit.Env) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(func() int {
 		return e.Kubectl(t, "get", "validatingadmissionpolicy", "holdfast-deletion-holdfast").Code
-	}, "20s", "100ms").Should(gomega.BeZero(), "nobody puts the policy back")
+	}, "12s", "100ms").Should(gomega.BeZero(), "nobody puts the policy back")
 }
 
 func TestLeader_anotherReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
+		args []string
 		end  func(*manager.Process) error
 	}{
+		// Under the default lease of 15 s nobody could heal within mustHeal's
+		// patience, had the leader not given the lease back.
 		{name: "at once when the leader stops", end: (*manager.Process).Stop},
-		{name: "within the lease when the leader crashes", end: (*manager.Process).Kill},
+		{name: "within the lease when the leader crashes", args: fastLease, end: (*manager.Process).Kill},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e := testkit.New(t, testkit.Options{ManagerArgs: fastLease})
+			e := testkit.New(t, testkit.Options{ManagerArgs: tt.args})
 			leader := holder(t, e)
-			second := e.StartManager(t, fastLease...)
+			second := e.StartManager(t, tt.args...)
 			if err := second.Ready(t.Context()); err != nil {
 				t.Errorf("a replica that does not lead is not ready: %v", err)
 			}
@@ -187,6 +190,54 @@ func TestConfiguration_ofAFileIsFollowed(t *testing.T) {
 	write("Enforce")
 	g.Eventually(refused, "15s", "100ms").Should(gomega.BeTrue())
 	g.Eventually(condition, "30s", "200ms").ShouldNot(gomega.ContainSubstring("deletion.mode"))
+}
+
+// While the serving certificate and its authority are replaced again and again,
+// every call reaches the webhook: it alone refuses this configuration, and it
+// fails open, so that a call that failed would show as a write that passes.
+func TestCertificates_rotateWithoutAFailedCall(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	write := func(body string, args ...string) testkit.Output {
+		return e.KubectlInput(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: holdfast, namespace: holdfast-system}, data: {config.yaml: "`+
+			`{apiVersion: config.holdfast.dev/v1alpha1, kind: HoldfastConfiguration, `+body+`}"}}`,
+			append([]string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, args...)...)
+	}
+	const short = "certificates: {validity: 60s, authorityValidity: 75s, overlap: 5s}"
+	if out := write(short); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+	g.Eventually(func() bool {
+		out := write(short+", deletion: {mode: Sometimes}", "--dry-run=server")
+		if !strings.Contains(out.Stderr, "deletion.mode") {
+			t.Errorf("a call did not reach the webhook: %s%s", out.Stdout, out.Stderr)
+		}
+		return e.Metric(t, "holdfast_certificate_rotations_total", testkit.Label("kind", "authority")) >= 2 &&
+			e.Metric(t, "holdfast_certificate_rotations_total", testkit.Label("kind", "serving")) >= 3
+	}, "240s", "200ms").Should(gomega.BeTrue(), "the certificates do not rotate")
+}
+
+func TestStart_sayWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{NoManager: true})
+	tests := []struct {
+		name, want string
+		args       []string
+	}{
+		{name: "no such ConfigMap", args: []string{"--config-map", "holdfest"}, want: "config/install/configuration.yaml"},
+		{name: "no such file", args: []string{"--config-map", "", "--config", "/no/such/file"}, want: "no such file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := e.StartManagerNotReady(t, tt.args...)
+			gomega.NewWithT(t).Eventually(p.Done(), "10s").Should(gomega.BeClosed(), "it does not end")
+			if !strings.Contains(p.LogTail(), tt.want) {
+				t.Errorf("its last words are\n%s\nwant %q", p.LogTail(), tt.want)
+			}
+		})
+	}
 }
 
 // A scope in the configuration reaches the policies: out of it nothing is

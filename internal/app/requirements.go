@@ -7,13 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -76,23 +79,31 @@ func whoAmI(ctx context.Context, c client.Client) (string, error) {
 	return review.Status.UserInfo.Username, nil
 }
 
-// retry calls f until it succeeds, says that something is not served, or the
-// start takes too long.
+// retry calls f until it succeeds, fails for good, or the start takes too long.
 func retry(ctx context.Context, f func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, func(ctx context.Context) (bool, error) {
-		if last = f(ctx); meta.IsNoMatchError(last) {
+		if last = f(ctx); last == nil {
+			return true, nil
+		}
+		if !transient(last) {
 			return false, last
 		}
-		if last != nil {
-			ctrl.Log.Info("The API server does not answer yet", "error", last.Error())
-		}
-		return last == nil, nil
+		ctrl.Log.Info("The API server does not answer yet", "error", last.Error())
+		return false, nil
 	})
 	if err != nil && last != nil && !errors.Is(err, last) {
 		return errors.Join(err, last)
 	}
 	return err
+}
+
+// transient says whether another try may help: the API server is not reached, or
+// says itself that it cannot answer now. Any other answer is one.
+func transient(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err)
 }
 
 // cacheOptions bind the cache to what Holdfast means to read: its own objects.
@@ -121,4 +132,36 @@ func cacheOptions(o *Options, secret string) cache.Options {
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
 	}
+}
+
+// cachedObjects are what the controllers read, each in the form in which they do.
+func cachedObjects(o *Options) []client.Object {
+	anchor := &metav1.PartialObjectMetadata{}
+	anchor.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"))
+	objects := []client.Object{
+		&admissionregistrationv1.ValidatingAdmissionPolicy{},
+		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{},
+		anchor,
+		&corev1.Secret{},
+		&v1alpha1.Holdfast{},
+	}
+	if o.ConfigMap != "" {
+		objects = append(objects, &corev1.ConfigMap{})
+	}
+	return objects
+}
+
+// startInformers has every replica watch, leader or not, so that readiness can
+// say whether it would know what it needs to know.
+func startInformers(ctx context.Context, c cache.Cache, objects []client.Object) ([]cache.Informer, error) {
+	informers := make([]cache.Informer, 0, len(objects))
+	for _, o := range objects {
+		i, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("watch %T: %w", o, err)
+		}
+		informers = append(informers, i)
+	}
+	return informers, nil
 }

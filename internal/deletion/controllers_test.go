@@ -195,6 +195,49 @@ spec:
 	}, "90s", "100ms").Should(gomega.BeTrue(), "the namespace does not finish")
 }
 
+// What the label cannot do for a pod that stands alone: whoever may create
+// workloads can have one adopted and then deleted as surplus. Kept here so that
+// the documents are mended when it is no longer so.
+func TestControllers_aPodThatStandsAloneCanBeAdoptedAway(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	e.Apply(t, ns, `{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: web, holdfast.dev/deletion-protected: Always}}, spec: {containers: [{name: c, image: i}]}}`)
+	e.Apply(t, ns, `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}}`)
+	mustGo(t, e, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}})
+}
+
+// Jobs of a CronJob and ControllerRevisions come from templates too.
+func TestControllers_historyIsCleanedUp(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	daemons := func(image string) string {
+		return fmt.Sprintf(`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {revisionHistoryLimit: 0, selector: {matchLabels: {app: d}},
+			template: {metadata: {labels: {app: d, %s: Always}}, spec: {containers: [{name: c, image: %s}]}}}}`, strict, image)
+	}
+	for _, image := range []string{"one", "two", "three"} {
+		e.Apply(t, ns, daemons(image))
+		g.Eventually(func() string {
+			return e.Kubectl(t, "get", "controllerrevisions", "-n", ns, "-o", "jsonpath={.items[*].data.spec.template.spec.containers[0].image}").Stdout
+		}, "30s", "100ms").Should(gomega.Equal(image), "old revisions stay, or the new one does not come")
+	}
+	e.Apply(t, ns, `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {ttlSecondsAfterFinished: 0, template: {metadata: {labels: {holdfast.dev/deletion-protected: Always}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`)
+	var pods corev1.PodList
+	g.Eventually(func() int {
+		if err := e.Client.List(t.Context(), &pods, client.InNamespace(ns), client.MatchingLabels{"batch.kubernetes.io/job-name": "j"}); err != nil {
+			t.Fatal(err)
+		}
+		return len(pods.Items)
+	}, "30s", "100ms").Should(gomega.Equal(1))
+	pods.Items[0].Status.Phase = corev1.PodSucceeded
+	if err := e.Client.Status().Update(t.Context(), &pods.Items[0]); err != nil {
+		t.Fatal(err)
+	}
+	mustGo(t, e, &pods.Items[0])
+}
+
 func countPods(t testing.TB, e *testkit.Env, ns, image string) (n int) {
 	t.Helper()
 	var pods corev1.PodList

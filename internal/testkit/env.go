@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
-// KubeconfigVariable names an existing cluster for tests and the demo to use in
+// KubeconfigVariable names an existing cluster for Shared and the demo to use in
 // place of a local control plane.
 const KubeconfigVariable = "HOLDFAST_KUBECONFIG"
 
@@ -44,50 +45,33 @@ type Env struct {
 	// Manager is nil where Options.NoManager was given.
 	Manager *manager.Process
 
-	dir    string
-	binary string
+	dir         string
+	binary      string
+	managerArgs []string
 }
 
 // Options of an Env.
 type Options struct {
 	Cluster cluster.Options
-	// ManagerArgs are given to each manager.
+	// ManagerArgs are given to each manager, before those of StartManager: of
+	// a flag that is given twice the last value counts.
 	ManagerArgs []string
 	// NoManager installs Holdfast and starts no manager.
 	NoManager bool
 }
 
-var shared struct {
-	sync.Once
-	env *Env
-	err error
-}
-
-// Shared returns the Env that the tests of one package share. A test that
-// breaks Holdfast or the cluster for others makes its own with New.
-func Shared(t testing.TB) *Env {
-	t.Helper()
-	shared.Do(func() {
-		dir, err := os.MkdirTemp("", "holdfast-test-") //nolint:usetesting // it outlives the first test that asks for it
-		if err != nil {
-			shared.err = err
-			return
-		}
-		shared.env, shared.err = start(context.Background(), dir, Options{}) // it outlives the first test that asks for it
-	})
-	if shared.err != nil {
-		t.Fatalf("start the shared cluster: %v", shared.err)
-	}
-	return shared.env
-}
-
-// New returns an Env of the test's own, which ends with it.
+// New returns an Env of the test's own, which ends with it. It is always on a
+// local control plane: what breaks Holdfast or the cluster never runs on
+// somebody's.
 func New(t testing.TB, o Options) *Env {
 	t.Helper()
-	e, err := start(t.Context(), t.TempDir(), o)
+	dir := t.TempDir()
+	o.Cluster.Progress = os.Stderr
+	c, err := cluster.Start(t.Context(), o.Cluster)
 	if err != nil {
 		t.Fatalf("start a cluster: %v", err)
 	}
+	e := &Env{Cluster: c, dir: dir, managerArgs: o.ManagerArgs}
 	t.Cleanup(func() {
 		if e.Manager != nil {
 			if t.Failed() {
@@ -99,51 +83,43 @@ func New(t testing.TB, o Options) *Env {
 			t.Errorf("stop the cluster: %v", err)
 		}
 	})
+	if err := e.start(t.Context(), !o.NoManager); err != nil {
+		t.Fatalf("start Holdfast: %v", err)
+	}
 	return e
 }
 
-func start(ctx context.Context, dir string, o Options) (*Env, error) {
+// start installs Holdfast and, where it is asked to, runs its manager.
+func (e *Env) start(ctx context.Context, withManager bool) error {
 	quiet()
-	c, err := startCluster(ctx, o.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	e := &Env{Cluster: c, dir: dir}
-	if e.Config, err = c.RestConfig(); err != nil {
-		return nil, err
+	var err error
+	if e.Config, err = e.RestConfig(); err != nil {
+		return err
 	}
 	scheme, err := Scheme()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: scheme}); err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
-	}
-	if err := manager.Install(ctx, c); err != nil {
-		return nil, err
+		return fmt.Errorf("make client: %w", err)
 	}
 	if e.binary, err = manager.Build(ctx, "holdfast-manager", raceEnabled, os.Stderr); err != nil {
-		return nil, err
+		return err
 	}
-	if o.NoManager {
-		return e, nil
+	if err := manager.Install(ctx, e.Cluster); err != nil {
+		return err
 	}
-	if e.Manager, err = manager.Start(ctx, c, manager.Options{Binary: e.binary, Dir: dir, Args: o.ManagerArgs}); err != nil {
-		return nil, err
+	if !withManager {
+		return nil
 	}
-	return e, e.waitInstalled(ctx)
+	if e.Manager, err = manager.Start(ctx, e.Cluster, manager.Options{Binary: e.binary, Dir: e.dir, Args: e.managerArgs}); err != nil {
+		return err
+	}
+	return e.waitInstalled(ctx)
 }
 
 // quiet keeps controller-runtime from complaining that nobody reads its logs.
 var quiet = sync.OnceFunc(func() { ctrllog.SetLogger(logr.Discard()) })
-
-func startCluster(ctx context.Context, o cluster.Options) (*cluster.Cluster, error) {
-	if path := os.Getenv(KubeconfigVariable); path != "" {
-		return cluster.FromKubeconfig(path)
-	}
-	o.Progress = os.Stderr
-	return cluster.Start(ctx, o)
-}
 
 // Scheme knows every type that the tests use.
 func Scheme() (*runtime.Scheme, error) {
@@ -173,6 +149,7 @@ func (e *Env) StartManagerNotReady(t testing.TB, args ...string) *manager.Proces
 func (e *Env) startManager(t testing.TB, o manager.Options) *manager.Process {
 	t.Helper()
 	o.Binary, o.Dir = e.binary, t.TempDir()
+	o.Args = slices.Concat(e.managerArgs, o.Args)
 	p, err := manager.Start(t.Context(), e.Cluster, o)
 	if err != nil {
 		t.Fatalf("start manager: %v", err)
@@ -211,41 +188,10 @@ func ready(h *v1alpha1.Holdfast) bool {
 	return false
 }
 
-// WaitEnforced waits until the API server refuses what a bad label value should
-// be refused for: it takes up policies a moment after they are written.
-func (e *Env) WaitEnforced(ctx context.Context) error {
-	return e.waitProbe(ctx, true)
-}
-
-// WaitNotEnforced waits until the API server refuses nothing any more.
-func (e *Env) WaitNotEnforced(ctx context.Context) error {
-	return e.waitProbe(ctx, false)
-}
-
-func (e *Env) waitProbe(ctx context.Context, refused bool) error {
-	values := []string{v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel}
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
-		for _, label := range values {
-			probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				GenerateName: "probe-", Namespace: metav1.NamespaceDefault, Labels: map[string]string{label: "no-such-value"},
-			}}
-			err := e.Client.Create(ctx, probe, client.DryRunAll)
-			if (err != nil) != refused {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the API server to act on the policies (refused=%t): %w", refused, err)
-	}
-	return nil
-}
-
 // Namespace makes a namespace for one test.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: made()}}
 	if err := e.Client.Create(t.Context(), ns); err != nil {
 		t.Fatalf("make namespace: %v", err)
 	}

@@ -19,7 +19,7 @@ const grantTimeout = 10 * time.Second
 
 func (e *Env) grant(ctx context.Context, namespace, user string, rules []rbacv1.PolicyRule) error {
 	var role, binding client.Object
-	meta := metav1.ObjectMeta{GenerateName: "grant-", Namespace: namespace}
+	meta := metav1.ObjectMeta{GenerateName: "grant-", Namespace: namespace, Labels: made()}
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
 	if namespace == "" {
 		role = &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}

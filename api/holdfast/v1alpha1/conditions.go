@@ -10,8 +10,7 @@ const (
 	ConditionAdmissionInstalled = "AdmissionInstalled"
 
 	// ConditionCertificateValid is true while the serving certificate of the
-	// webhooks is valid and its authority is the one that the API server was
-	// told to trust.
+	// webhooks is valid now and for the names under which they are called.
 	ConditionCertificateValid = "CertificateValid"
 
 	// ConditionConfigurationAccepted is false while the newest configuration
@@ -43,6 +42,9 @@ const (
 	ReasonReady = "Ready"
 	// ReasonRefused says that the newest configuration is not valid.
 	ReasonRefused = "Refused"
+	// ReasonRestored is of the event that says that an admission object was put
+	// back after somebody changed or deleted it.
+	ReasonRestored = "Restored"
 	// ReasonValid says that the serving certificate is valid.
 	ReasonValid = "Valid"
 )

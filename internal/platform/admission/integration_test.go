@@ -191,6 +191,71 @@ func content(t testing.TB, m metav1.ObjectMeta, spec any) string {
 	return string(text)
 }
 
+// What is put back is said: by a metric, an event and the condition.
+func TestHealing_isSaid(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	if got := e.Metric(t, "holdfast_admission_repairs_total"); got != 0 {
+		t.Errorf("%v repairs after a plain start, want none", got)
+	}
+	if out := e.Kubectl(t, "delete", "validatingadmissionpolicy", "holdfast-deletion-karmada"); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+	g.Eventually(func() float64 { return e.Metric(t, "holdfast_admission_repairs_total") }, "15s", "100ms").Should(gomega.Equal(1.0))
+	g.Eventually(func() string { return condition(t, e, v1alpha1.ConditionAdmissionInstalled).Message }, "15s", "100ms").
+		Should(gomega.ContainSubstring("holdfast-deletion-karmada"))
+	g.Eventually(func() string {
+		return e.Kubectl(t, "get", "events.events.k8s.io", "-A", "-o", "jsonpath={range .items[*]}{.reason} {.note}{'\\n'}{end}").Stdout
+	}, "15s", "100ms").Should(gomega.ContainSubstring("Restored Restored after somebody changed or deleted them: ValidatingAdmissionPolicy/holdfast-deletion-karmada"))
+}
+
+// A policy of somebody else that carries the same label is none of Holdfast's.
+func TestHealing_leavesForeignObjectsAlone(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	e.Apply(t, "default", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: other, labels: {app.kubernetes.io/managed-by: holdfast}}, spec: {matchConstraints: {resourceRules: [{apiGroups: [example.org], apiVersions: [v1], operations: [DELETE], resources: [nothing]}]}, validations: [{expression: "true"}]}}`)
+	g := gomega.NewWithT(t)
+	g.Consistently(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "3s", "200ms").Should(gomega.Equal(metav1.ConditionTrue))
+	if out := e.Kubectl(t, "get", "validatingadmissionpolicy", "other"); out.Code != 0 {
+		t.Errorf("it is gone: %s", out.Stderr)
+	}
+}
+
+// An anchor that is deleted so that what it owned stays stops Holdfast all the
+// same.
+func TestAnchor_deletedLeavingOrphans(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	if out := e.Kubectl(t, "delete", "clusterrole", admission.AnchorName, "--cascade=orphan"); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+	if err := e.WaitNotEnforced(t.Context()); err != nil {
+		t.Error(err)
+	}
+	g.Eventually(func() []string { return admissionObjects(t, e) }, "30s", "100ms").Should(gomega.BeEmpty())
+}
+
+// Whoever may edit ConfigMaps may not turn every protection off by that.
+func TestConfiguration_needsTheRightToUnprotect(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	e.Grant(t, "holdfast-system", "editor", testkit.Rule("", []string{"configmaps"}, "*"))
+	for _, args := range [][]string{
+		{"patch", "configmap", "holdfast", "--type=merge", "-p", `{"data":{"config.yaml":"apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\ndeletion: {mode: Off}\n"}}`},
+		{"delete", "configmap", "holdfast"},
+	} {
+		out := e.Kubectl(t, append(args, "-n", "holdfast-system", "--as=editor")...)
+		if out.Code == 0 || !strings.Contains(out.Stderr, "can turn every protection off") {
+			t.Errorf("kubectl %s ended with %d: %s%s", args[0], out.Code, out.Stdout, out.Stderr)
+		}
+	}
+	if out := e.Kubectl(t, "annotate", "configmap", "holdfast", "-n", "holdfast-system", "--as=editor", "a=b"); out.Code != 0 {
+		t.Errorf("what does not change the configuration is refused: %s", out.Stderr)
+	}
+}
+
 func TestModes_changeByConfigurationWithTheManagerAlive(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})

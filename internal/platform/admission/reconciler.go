@@ -7,21 +7,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -38,6 +38,17 @@ const (
 	// resync bounds how long a lost event can hide a difference. It reads the
 	// cache only.
 	resync = 10 * time.Minute
+	// namePrefix begins the name of every object that is Holdfast's.
+	namePrefix = "holdfast-"
+
+	// A repair is at once; when repairs follow each other without end, somebody
+	// else means to own the same objects, and shouting louder does not help.
+	brakeBurst = 10
+	brakePause = 5 * time.Second
+
+	// A pass on a cache that is behind would write everything twice.
+	cachePause    = 50 * time.Millisecond
+	cachePatience = 2 * time.Second
 )
 
 // Wanted is what should be installed now.
@@ -56,6 +67,10 @@ type Options struct {
 	Wanted func() (Wanted, error)
 	// Changed is called after each pass that changed what Condition returns.
 	Changed func()
+	// Repaired is called after something was put back that was changed or deleted
+	// by hand, with a sentence for people.
+	Repaired func(what string)
+	Clock    clock.PassiveClock
 }
 
 // Reconciler keeps the admission objects as declared while the anchor is there.
@@ -64,6 +79,17 @@ type Reconciler struct {
 	client  client.Client
 	options Options
 	wake    chan event.GenericEvent
+
+	// installed is what the last pass brought about, repair what was last put
+	// back by hand, and brake slows a fight. Only Reconcile uses them, which is
+	// never run twice at once.
+	installed []client.Object
+	repair    string
+	brake     *rate.Limiter
+	// pending are the resource versions that this Reconciler wrote and has not
+	// seen in the cache yet.
+	pending      map[objectKey]string
+	pendingSince time.Time
 
 	mu        sync.Mutex
 	condition metav1.Condition
@@ -76,6 +102,8 @@ func NewReconciler(c client.Client, o Options) *Reconciler {
 		client:  c,
 		options: o,
 		wake:    make(chan event.GenericEvent, 1),
+		brake:   rate.NewLimiter(rate.Every(brakePause), brakeBurst),
+		pending: map[objectKey]string{},
 		condition: metav1.Condition{
 			Type: v1alpha1.ConditionAdmissionInstalled, Status: metav1.ConditionUnknown,
 			Reason: v1alpha1.ReasonNotYetInstalled, Message: "the admission objects have not been looked at yet",
@@ -121,24 +149,80 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	if anchor == "" {
-		anchorPresent.Set(0)
-		log.FromContext(ctx).Info("Anchor is missing, nothing is enforced or restored", "clusterRole", AnchorName)
-		r.report(metav1.ConditionFalse, v1alpha1.ReasonAnchorMissing,
-			"the ClusterRole "+AnchorName+" does not exist: Holdfast refuses nothing and restores nothing until it is made again")
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.stop(ctx)
 	}
-	anchorPresent.Set(1)
+	anchorPresent.WithLabelValues().Set(1)
 	wanted, err := r.options.Wanted()
 	if err != nil {
 		r.report(metav1.ConditionFalse, v1alpha1.ReasonRefused, err.Error())
 		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
-	if err := r.sync(ctx, render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle)); err != nil {
+	desired := render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle)
+	repairing := equality.Semantic.DeepEqual(desired, r.installed)
+	if repairing && r.brake.Tokens() < 1 {
+		return reconcile.Result{RequeueAfter: brakePause}, nil
+	}
+	current, err := r.current(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if r.behind(current) {
+		return reconcile.Result{RequeueAfter: cachePause}, nil
+	}
+	written, err := r.sync(ctx, desired, current)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: time.Second}, nil // the cache is behind; its event comes
+	}
+	if err != nil {
 		r.report(metav1.ConditionFalse, v1alpha1.ReasonAPIError, err.Error())
 		return reconcile.Result{}, err
 	}
-	r.report(metav1.ConditionTrue, v1alpha1.ReasonInstalled, "all admission objects are installed as declared")
+	r.installed = desired
+	message := "all admission objects are installed as declared"
+	if repairing && len(written) > 0 {
+		r.repaired(ctx, written)
+	}
+	if r.repair != "" {
+		message += "; " + r.repair
+	}
+	r.report(metav1.ConditionTrue, v1alpha1.ReasonInstalled, message)
 	return reconcile.Result{RequeueAfter: resync}, nil
+}
+
+// stop sees to it that nothing is left in force once the anchor is gone. The
+// garbage collector does that as well, with Holdfast dead or alive, but not for
+// an object that lost its owner reference, as all do when the anchor is deleted
+// with --cascade=orphan.
+func (r *Reconciler) stop(ctx context.Context) error {
+	anchorPresent.WithLabelValues().Set(0)
+	r.installed = nil
+	log.FromContext(ctx).Info("Anchor is missing, nothing is enforced or restored", "clusterRole", AnchorName)
+	current, err := r.current(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := r.sync(ctx, nil, current); err != nil && !apierrors.IsConflict(err) {
+		r.report(metav1.ConditionFalse, v1alpha1.ReasonAnchorMissing,
+			"the ClusterRole "+AnchorName+" does not exist, and not everything that it owned could be deleted: "+err.Error())
+		return err
+	}
+	r.report(metav1.ConditionFalse, v1alpha1.ReasonAnchorMissing,
+		"the ClusterRole "+AnchorName+" does not exist: Holdfast refuses nothing and restores nothing until it is made again")
+	return nil
+}
+
+// repaired says that something was put back that nobody had configured away.
+func (r *Reconciler) repaired(ctx context.Context, written []client.Object) {
+	names := make([]string, 0, len(written))
+	r.brake.Allow() // Reconcile has seen that it does
+	for _, o := range written {
+		repairs.WithLabelValues(kindOf(o)).Inc()
+		names = append(names, kindOf(o)+"/"+o.GetName())
+	}
+	log.FromContext(ctx).Info("Restored admission objects that were changed or deleted by hand", "objects", names)
+	r.repair = fmt.Sprintf("at %s %d were restored after somebody changed or deleted them, the first %s",
+		r.options.Clock.Now().UTC().Format(time.RFC3339), len(names), names[0])
+	r.options.Repaired("Restored after somebody changed or deleted them: " + strings.Join(names, ", "))
 }
 
 // anchor returns the UID of the anchor, or "" when there is none or it is going.
@@ -155,140 +239,44 @@ func (r *Reconciler) anchor(ctx context.Context) (types.UID, error) {
 	return anchor.UID, nil
 }
 
-// sync writes what differs and deletes what is no longer declared. One object
-// that fails does not keep back the others.
-func (r *Reconciler) sync(ctx context.Context, desired []client.Object) error {
-	current, err := r.current(ctx)
-	if err != nil {
-		return err
-	}
+// sync writes what differs and deletes what is no longer declared, and returns
+// what it wrote. One object that fails does not keep back the others.
+func (r *Reconciler) sync(ctx context.Context, desired []client.Object, current map[objectKey]client.Object) (written []client.Object, err error) {
 	var errs []error
 	for _, d := range desired {
 		key := keyOf(d)
-		errs = append(errs, r.put(ctx, d, current[key]))
+		changed, err := r.put(ctx, d, current[key])
+		if changed {
+			written = append(written, d)
+		}
+		errs = append(errs, err)
 		delete(current, key)
 	}
 	for _, stale := range current {
 		errs = append(errs, r.remove(ctx, stale))
 	}
-	return errors.Join(errs...)
+	return written, joined(errs)
 }
 
-type objectKey struct{ kind, name string }
-
-func keyOf(o client.Object) objectKey { return objectKey{kindOf(o), o.GetName()} }
-
-func kindOf(o client.Object) string {
-	switch o.(type) {
-	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		return "ValidatingAdmissionPolicy"
-	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
-		return "ValidatingAdmissionPolicyBinding"
-	default:
-		return "ValidatingWebhookConfiguration"
-	}
-}
-
-func (r *Reconciler) current(ctx context.Context) (map[objectKey]client.Object, error) {
-	var (
-		policies admissionregistrationv1.ValidatingAdmissionPolicyList
-		bindings admissionregistrationv1.ValidatingAdmissionPolicyBindingList
-		webhooks admissionregistrationv1.ValidatingWebhookConfigurationList
-		ours     = client.MatchingLabels{ManagedByLabel: ManagedByValue}
-	)
-	for _, list := range []client.ObjectList{&policies, &bindings, &webhooks} {
-		if err := r.client.List(ctx, list, ours); err != nil {
-			return nil, fmt.Errorf("list admission objects: %w", err)
+// joined keeps a conflict recognizable when it is all that went wrong.
+func joined(errs []error) error {
+	var conflict error
+	var others []error
+	for _, err := range errs {
+		if apierrors.IsConflict(err) {
+			conflict = err
+		} else if err != nil {
+			others = append(others, err)
 		}
 	}
-	out := map[objectKey]client.Object{}
-	for i := range policies.Items {
-		out[keyOf(&policies.Items[i])] = &policies.Items[i]
+	if len(others) > 0 {
+		return errors.Join(others...)
 	}
-	for i := range bindings.Items {
-		out[keyOf(&bindings.Items[i])] = &bindings.Items[i]
-	}
-	for i := range webhooks.Items {
-		out[keyOf(&webhooks.Items[i])] = &webhooks.Items[i]
-	}
-	return out, nil
-}
-
-func (r *Reconciler) put(ctx context.Context, desired, current client.Object) error {
-	if current == nil {
-		if err := r.create(ctx, desired); err != nil {
-			return fmt.Errorf("create %s %s: %w", kindOf(desired), desired.GetName(), err)
-		}
-		writes.WithLabelValues(kindOf(desired), "create").Inc()
-		log.FromContext(ctx).Info("Wrote admission object", "kind", kindOf(desired), "name", desired.GetName(), "how", "create")
-		return nil
-	}
-	if same(desired, current) {
-		return nil
-	}
-	// A whole update and not an apply: these objects are Holdfast's alone, and
-	// an apply would keep what somebody else has added to them.
-	updated := desired.DeepCopyObject().(client.Object)
-	updated.SetResourceVersion(current.GetResourceVersion())
-	if err := r.client.Update(ctx, updated, client.FieldOwner(fieldManager)); err != nil {
-		return fmt.Errorf("update %s %s: %w", kindOf(desired), desired.GetName(), err)
-	}
-	writes.WithLabelValues(kindOf(desired), "update").Inc()
-	log.FromContext(ctx).Info("Wrote admission object", "kind", kindOf(desired), "name", desired.GetName(), "how", "update")
-	return nil
-}
-
-// create goes by server-side apply, because RBAC can bind that to names.
-func (r *Reconciler) create(ctx context.Context, desired client.Object) error {
-	gvk, err := apiutil.GVKForObject(desired, r.client.Scheme())
-	if err != nil {
-		return err
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
-	if err != nil {
-		return err
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(gvk)
-	unstructured.RemoveNestedField(u.Object, "status")
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager), client.ForceOwnership)
-}
-
-func (r *Reconciler) remove(ctx context.Context, stale client.Object) error {
-	uid, version := stale.GetUID(), stale.GetResourceVersion()
-	err := r.client.Delete(ctx, stale, client.Preconditions{UID: &uid, ResourceVersion: &version})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s %s: %w", kindOf(stale), stale.GetName(), err)
-	}
-	writes.WithLabelValues(kindOf(stale), "delete").Inc()
-	log.FromContext(ctx).Info("Deleted admission object that is no longer declared", "kind", kindOf(stale), "name", stale.GetName())
-	return nil
-}
-
-// same compares all that render writes.
-func same(desired, current client.Object) bool {
-	for k, v := range desired.GetLabels() {
-		if current.GetLabels()[k] != v {
-			return false
-		}
-	}
-	if !equality.Semantic.DeepEqual(desired.GetOwnerReferences(), current.GetOwnerReferences()) {
-		return false
-	}
-	switch d := desired.(type) {
-	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		return equality.Semantic.DeepEqual(d.Spec, current.(*admissionregistrationv1.ValidatingAdmissionPolicy).Spec)
-	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
-		return equality.Semantic.DeepEqual(d.Spec, current.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding).Spec)
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		return equality.Semantic.DeepEqual(d.Webhooks, current.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks)
-	}
-	return false
+	return conflict
 }
 
 func (r *Reconciler) report(status metav1.ConditionStatus, reason, message string) {
-	installed.Set(map[bool]float64{true: 1}[status == metav1.ConditionTrue])
+	allInstalled.WithLabelValues().Set(map[bool]float64{true: 1}[status == metav1.ConditionTrue])
 	r.mu.Lock()
 	before := r.condition
 	r.condition.Status, r.condition.Reason, r.condition.Message = status, reason, message

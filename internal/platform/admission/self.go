@@ -4,11 +4,13 @@
 package admission
 
 import (
+	"fmt"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 )
 
@@ -22,21 +24,28 @@ type Self struct {
 	Namespace string
 	// Users are the names under which Holdfast itself asks.
 	Users []string
+	// ConfigMap with the configuration in that namespace; empty if there is none.
+	ConfigMap string
 	// CRDGroups are the API groups whose CustomResourceDefinitions may not be
 	// deleted.
 	CRDGroups []string
 }
 
-const selfRemedy = ", and Holdfast does not let it go while it is installed. To stop or uninstall Holdfast run: kubectl delete clusterrole " + AnchorName
+// selfRemedy ends every refusal. It says what the way through does, because
+// whoever reads it may only have mistyped a name.
+const selfRemedy = " To uninstall Holdfast, and with it ALL of its protection, run first: kubectl delete clusterrole " + AnchorName
 
 // Policy protects Holdfast's webhook configuration from change and deletion,
 // and its CRDs and namespace from deletion. Policies and bindings are beyond
 // every rule of the API; the Reconciler puts those back. The way through, for
 // whoever may delete ClusterRoles, is to delete the anchor first: this policy
 // goes with it. Updates of CRDs pass, so that upgrades do.
+//
+// The configuration can turn every rule off, so changing it needs the right to
+// take every protection away: the verb unprotect, cluster-wide.
 func (s Self) Policy() Policy {
 	// The garbage collector removes the webhook configuration when the anchor
-	// goes; nobody else can give it an owner, since updates are refused.
+	// goes, or takes the owner off it; nobody else can give it an owner.
 	collectors := []string{"system:serviceaccount:kube-system:generic-garbage-collector", "system:kube-controller-manager"}
 	all := []string{"*"}
 	rule := func(group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
@@ -55,6 +64,7 @@ func (s Self) Policy() Policy {
 						admissionregistrationv1.Update, admissionregistrationv1.Delete),
 					rule("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
 					rule("", []string{"namespaces"}, admissionregistrationv1.Delete),
+					rule("", []string{"configmaps"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
 				},
 			},
 			Variables: []admissionregistrationv1.Variable{
@@ -66,17 +76,29 @@ func (s Self) Policy() Policy {
 						"variables.kind != 'validatingwebhookconfigurations'",
 						"oldObject.metadata.name != " + cel.String(WebhookConfigurationName),
 						"request.userInfo.username in " + cel.Strings(s.Users),
-						"request.operation == 'DELETE' && request.userInfo.username in " + cel.Strings(collectors),
+						"request.userInfo.username in " + cel.Strings(collectors),
 					}, " || "),
-					Message: "this webhook configuration belongs to Holdfast" + selfRemedy,
+					Message: "Holdfast writes this webhook configuration itself, from its own configuration; change that instead." + selfRemedy,
 				},
 				{
 					Expression: "variables.kind != 'customresourcedefinitions' || !(oldObject.spec.group in " + cel.Strings(s.CRDGroups) + ")",
-					Message:    "this CustomResourceDefinition belongs to Holdfast" + selfRemedy,
+					Message:    "Holdfast needs this CustomResourceDefinition while it is installed." + selfRemedy,
 				},
 				{
 					Expression: "variables.kind != 'namespaces' || oldObject.metadata.name != " + cel.String(s.Namespace),
-					Message:    "Holdfast runs in this namespace" + selfRemedy,
+					Message:    "Holdfast is installed in this namespace." + selfRemedy,
+				},
+				{
+					Expression: strings.Join([]string{
+						"variables.kind != 'configmaps'",
+						"oldObject.metadata.name != " + cel.String(s.ConfigMap),
+						"oldObject.metadata.namespace != " + cel.String(s.Namespace),
+						"request.operation == 'UPDATE' && has(oldObject.data) && has(object.data) && object.data == oldObject.data",
+						fmt.Sprintf("authorizer.group(%s).resource(%s).check(%s).allowed()",
+							cel.String(v1alpha1.GroupName), cel.String(v1alpha1.UnprotectResource), cel.String(v1alpha1.UnprotectVerb)),
+					}, " || "),
+					Message: fmt.Sprintf("this is Holdfast's configuration, which can turn every protection off; changing it needs the RBAC verb %q on %s.%s, cluster-wide",
+						v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName),
 				},
 			},
 		},

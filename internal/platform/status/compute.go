@@ -21,6 +21,7 @@ func compute(last v1alpha1.HoldfastStatus, observed Observed, generation int64, 
 	next.Version, next.Features = observed.Version, observed.Features
 	for _, c := range append(observed.Conditions, ready(observed.Conditions)) {
 		c.ObservedGeneration = generation
+		c.Message = cut(c.Message)
 		c.LastTransitionTime = metav1.NewTime(now)
 		before := meta.FindStatusCondition(last.Conditions, c.Type)
 		if before == nil || before.Status != c.Status || before.Reason != c.Reason {
@@ -29,6 +30,26 @@ func compute(last v1alpha1.HoldfastStatus, observed Observed, generation int64, 
 		meta.SetStatusCondition(&next.Conditions, c)
 	}
 	return next, changed
+}
+
+// messageLimit is that of an Event; a condition could be longer, and nobody
+// would read it.
+const messageLimit = 1000
+
+// cut shortens a message that the API server would refuse.
+func cut(message string) string {
+	if len(message) <= messageLimit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:messageLimit], "") + " …"
+}
+
+// summary names conditions for the log.
+func summary(conditions []metav1.Condition) (out []string) {
+	for _, c := range conditions {
+		out = append(out, c.Type+"="+string(c.Status)+" "+c.Reason)
+	}
+	return out
 }
 
 func ready(observed []metav1.Condition) metav1.Condition {

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ func TestCompute_readyIsTrueWhenAllAre(t *testing.T) {
 		{name: "all good", observed: []metav1.Condition{good("A"), good("B")}, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonReady, wantMessage: "Holdfast works as configured"},
 		{name: "one bad", observed: []metav1.Condition{good("A"), bad("B", "Broken")}, wantStatus: metav1.ConditionFalse, wantReason: "Broken", wantMessage: "B: not fine"},
 		{name: "two bad, and both are named", observed: []metav1.Condition{bad("A", "First"), bad("B", "Second")}, wantStatus: metav1.ConditionFalse, wantReason: "First", wantMessage: "A: not fine; B: not fine"},
+		{name: "a message that the API server would refuse is cut", observed: []metav1.Condition{{Type: "A", Status: metav1.ConditionFalse, Reason: "Long", Message: strings.Repeat("x", 40_000)}}, wantStatus: metav1.ConditionFalse, wantReason: "Long", wantMessage: "A: " + strings.Repeat("x", messageLimit-3) + " …"},
 		{name: "not known is not good", observed: []metav1.Condition{{Type: "A", Status: metav1.ConditionUnknown, Reason: "Unknown", Message: "who knows"}}, wantStatus: metav1.ConditionFalse, wantReason: "Unknown", wantMessage: "A: who knows"},
 	}
 	for _, tt := range tests {

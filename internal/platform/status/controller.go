@@ -6,6 +6,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -82,7 +84,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	next, changed := compute(holdfast.Status, r.observe(), holdfast.Generation, r.clock.Now())
+	observed := r.observe()
+	if slices.ContainsFunc(observed.Conditions, func(c metav1.Condition) bool { return c.Status == metav1.ConditionUnknown }) {
+		return reconcile.Result{RequeueAfter: refresh}, nil // just started; what stood before is still the best there is
+	}
+	next, changed := compute(holdfast.Status, observed, holdfast.Generation, r.clock.Now())
 	if equality.Semantic.DeepEqual(next, holdfast.Status) {
 		return reconcile.Result{RequeueAfter: refresh}, nil
 	}
@@ -98,7 +104,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		}
 		r.recorder.Eventf(holdfast, nil, kind, c.Reason, c.Type, "%s", c.Message)
 	}
+	if len(changed) > 0 {
+		log.FromContext(ctx).Info("Status changed", "conditions", summary(changed))
+	}
 	return reconcile.Result{RequeueAfter: refresh}, nil
+}
+
+// Event sends an event about Holdfast itself.
+func (r *Reconciler) Event(ctx context.Context, reason, action, message string) {
+	holdfast := &v1alpha1.Holdfast{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: v1alpha1.HoldfastName}, holdfast); err != nil {
+		return // there is nothing yet that it could be about
+	}
+	r.recorder.Eventf(holdfast, nil, corev1.EventTypeWarning, reason, action, "%s", cut(message))
 }
 
 // get returns the Holdfast object, made if it is not there.

@@ -4,19 +4,11 @@
 package manager
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
-
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/ptr"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
@@ -27,51 +19,78 @@ const (
 	// ServiceAccount of the guard.
 	ServiceAccount = "holdfast-guard"
 
-	tokenSeconds = 24 * 60 * 60
+	anchor = "holdfast-anchor"
+	// admissionKinds are those of the objects that the anchor owns.
+	admissionKinds = "validatingadmissionpolicies,validatingadmissionpolicybindings,validatingwebhookconfigurations"
+	managed        = "app.kubernetes.io/managed-by=holdfast"
 )
 
 // InstallArgs are the arguments of the kubectl that installs Holdfast, for a
 // working directory at the root of the module.
 var InstallArgs = []string{"apply", "--server-side", "-f", "config/crd", "-f", "config/install"}
 
-// Install applies Holdfast's manifests with kubectl.
+// Install applies Holdfast's manifests.
 func Install(ctx context.Context, c *cluster.Cluster) error {
-	root, err := cluster.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, c.Kubectl, append([]string{"--kubeconfig", c.Kubeconfig}, InstallArgs...)...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("install Holdfast: %w: %s", err, out)
+	if _, err := Kubectl(ctx, c, InstallArgs...); err != nil {
+		return fmt.Errorf("install Holdfast: %w", err)
 	}
 	return nil
 }
 
-// writeKubeconfig makes a kubeconfig for the guard's service account, so that
-// the manager has that account's rights and no more.
-func writeKubeconfig(ctx context.Context, admin *rest.Config, dir string) (string, error) {
-	clients, err := kubernetes.NewForConfig(admin)
+// RefuseInstalled fails if anything of Holdfast is on the cluster, so that
+// nobody's Holdfast is changed here and whatever is found later is ours to take
+// away.
+func RefuseInstalled(ctx context.Context, c *cluster.Cluster) error {
+	found, err := Kubectl(ctx, c, "get", "--ignore-not-found", "-o", "name", "-f", "config/crd", "-f", "config/install")
+	if err == nil && found == "" {
+		found, err = Kubectl(ctx, c, "get", admissionKinds, "-l", managed, "-o", "name")
+	}
 	if err != nil {
-		return "", fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("look for Holdfast on the cluster of %s: %w", c.Kubeconfig, err)
 	}
-	token, err := clients.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, ServiceAccount,
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenSeconds)}},
-		metav1.CreateOptions{})
+	if found == "" {
+		return nil
+	}
+	return fmt.Errorf("on the cluster of %s Holdfast is installed already: it has %s; take another cluster, or none for a local one. "+
+		"If nobody needs that Holdfast, which ends ALL of its protection: "+
+		"kubectl delete clusterrole %s, and then kubectl delete --ignore-not-found -f config/install -f config/crd",
+		c.Kubeconfig, strings.Join(strings.Fields(found), ", "), anchor)
+}
+
+// StopEnforcing deletes the anchor and waits until everything that it owned is
+// gone. It works with the manager dead or alive.
+func StopEnforcing(ctx context.Context, c *cluster.Cluster) error {
+	for _, args := range [][]string{
+		{"delete", "clusterrole", anchor, "--ignore-not-found"},
+		{"wait", "--for=delete", admissionKinds, "-l", managed, "--timeout=60s"},
+	} {
+		if _, err := Kubectl(ctx, c, args...); err != nil {
+			return fmt.Errorf("stop Holdfast: %w", err)
+		}
+	}
+	return nil
+}
+
+// Uninstall deletes what Install applied, after StopEnforcing.
+func Uninstall(ctx context.Context, c *cluster.Cluster) error {
+	if _, err := Kubectl(ctx, c, "delete", "--ignore-not-found", "-f", "config/install", "-f", "config/crd"); err != nil {
+		return fmt.Errorf("uninstall Holdfast: %w", err)
+	}
+	return nil
+}
+
+// Kubectl runs kubectl as an administrator at the root of the module and returns
+// its output.
+func Kubectl(ctx context.Context, c *cluster.Cluster, args ...string) (string, error) {
+	root, err := cluster.ModuleRoot()
 	if err != nil {
-		return "", fmt.Errorf("make token for %s: %w", ServiceAccount, err)
+		return "", err
 	}
-	kubeconfig := clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{"guarded": {
-			Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile,
-		}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{ServiceAccount: {Token: token.Status.Token}},
-		Contexts:       map[string]*clientcmdapi.Context{"guard": {Cluster: "guarded", AuthInfo: ServiceAccount}},
-		CurrentContext: "guard",
+	cmd := exec.CommandContext(ctx, c.Kubectl, append([]string{"--kubeconfig", c.Kubeconfig}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = root, &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	path := filepath.Join(dir, "guard.kubeconfig")
-	if err := clientcmd.WriteToFile(kubeconfig, path); err != nil {
-		return "", fmt.Errorf("write kubeconfig: %w", err)
-	}
-	return path, os.Chmod(path, 0o600)
+	return stdout.String(), nil
 }

@@ -1,0 +1,63 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+)
+
+// WaitEnforced waits until the API server refuses what a bad label value should
+// be refused for: it takes up policies a moment after they are written.
+func (e *Env) WaitEnforced(ctx context.Context) error {
+	if err := e.waitProbes(ctx, refusedByUs); err != nil {
+		return fmt.Errorf("wait until the API server acts on the policies: %w", err)
+	}
+	return nil
+}
+
+// WaitNotEnforced waits until the API server refuses nothing any more.
+func (e *Env) WaitNotEnforced(ctx context.Context) error {
+	if err := e.waitProbes(ctx, func(err error) bool { return err == nil }); err != nil {
+		return fmt.Errorf("wait until the API server acts on no policy: %w", err)
+	}
+	return nil
+}
+
+// refusedByUs says whether a policy of Holdfast refused a request; that the API
+// server is down, or somebody else refuses, is no such answer.
+func refusedByUs(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'holdfast-")
+}
+
+// waitProbes waits until the answers for a bad value of every label are as
+// wanted, one after the other.
+func (e *Env) waitProbes(ctx context.Context, wanted func(error) bool) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, label := range []string{v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel} {
+			probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				GenerateName: "probe-", Namespace: metav1.NamespaceDefault, Labels: map[string]string{label: "no-such-value"},
+			}}
+			if last = e.Client.Create(ctx, probe, client.DryRunAll); !wanted(last) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; its last answer to a bad label: %v", err, last) //nolint:errorlint // the answer is part of the message
+	}
+	return nil
+}
