@@ -73,7 +73,8 @@ type Scope struct {
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// namespaceSelector must match the labels of the namespace as well.
+	// namespaceSelector must match the labels of the namespace as well. Whoever
+	// may label a namespace can move it in or out of such a scope.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
@@ -107,7 +108,8 @@ type CertificatesConfiguration struct {
 	Provider CertificateProvider `json:"provider,omitempty"`
 
 	// secretName is the Secret in Holdfast's namespace that holds the
-	// certificate. Default: holdfast-guard-tls.
+	// certificate. It is fixed while Holdfast runs, and the Role holdfast-guard
+	// must name it. Default: holdfast-guard-tls.
 	// +optional
 	SecretName string `json:"secretName,omitempty"`
 
@@ -144,9 +146,11 @@ type DeletionConfiguration struct {
 	Labels DeletionLabels `json:"labels,omitzero"`
 
 	// workloadControllers are the user names of controllers beyond Kubernetes'
-	// own, such as system:serviceaccount:kruise-system:kruise-manager, that may
-	// delete the Pods, ReplicaSets, Jobs and ControllerRevisions that a
-	// controller owns although a template stamped the label on them.
+	// own, such as system:serviceaccount:kruise-system:kruise-manager. They count
+	// as the cluster's own controllers do: although a template stamped the label
+	// on them, they may delete the Pods, ReplicaSets, Jobs, ControllerRevisions,
+	// ResourceClaims and EndpointSlices that a controller owns, and take the label
+	// off these again.
 	// +optional
 	WorkloadControllers []string `json:"workloadControllers,omitempty"`
 }

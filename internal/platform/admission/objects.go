@@ -167,4 +167,3 @@ func same(desired, current client.Object) bool {
 	}
 	return false
 }
-
