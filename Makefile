@@ -12,7 +12,8 @@ VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match='v*' --dirty 2>/d
 VERSION_VAR := github.com/holdfast-dev/holdfast/internal/platform/version.Version
 
 # A cluster of your own instead of the local control plane: `make demo KUBECONFIG=path`, the same for
-# up, down, test and bench. Only what stands on the command line counts: a KUBECONFIG that your shell
+# up and test. It must be one without Holdfast, and is left as it was; tests that break things and
+# the bench never run on it. Only what stands on the command line counts: a KUBECONFIG that your shell
 # happens to export is never touched.
 ifeq ($(origin KUBECONFIG),command line)
 export HOLDFAST_KUBECONFIG := $(abspath $(KUBECONFIG))
@@ -50,6 +51,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s); FUZZ=name to choose.
 
 .PHONY: bench
 bench: ## Measure Holdfast against the bare API server in the same run.
+	$(if $(HOLDFAST_KUBECONFIG),$(error the bench runs on a local control plane only: leave KUBECONFIG away))
 	@$(GO) run ./test/bench $(ARGS)
 
 .PHONY: generate
@@ -93,5 +95,7 @@ clean: ## Remove bin/ and .local/; the built control plane stays in its cache.
 
 .PHONY: help
 help: ## List the targets.
-	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@while IFS= read -r line; do \
+		if [[ $$line =~ ^'##@ '(.*) ]]; then printf '\n%s\n' "$${BASH_REMATCH[1]}"; \
+		elif [[ $$line =~ ^([a-z-]+):.*'## '(.*) ]]; then printf '  make %-10s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
+	done < Makefile

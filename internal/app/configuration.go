@@ -25,12 +25,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
-// emptyConfiguration is in force when none is given.
-const emptyConfiguration = "apiVersion: " + configv1alpha1.GroupVersion + "\nkind: " + configv1alpha1.Kind + "\n"
-
 // loadConfiguration reads the configuration that the process starts with.
 func loadConfiguration(ctx context.Context, o *Options, loader config.Loader, c client.Reader) (*config.Store, error) {
-	data, from := []byte(emptyConfiguration), "the defaults"
+	data, from := []byte(config.Empty), "the defaults"
 	var err error
 	switch {
 	case o.ConfigFile != "":

@@ -93,7 +93,7 @@ func (s Self) Policy() Policy {
 						"variables.kind != 'configmaps'",
 						"oldObject.metadata.name != " + cel.String(s.ConfigMap),
 						"oldObject.metadata.namespace != " + cel.String(s.Namespace),
-						"request.operation == 'UPDATE' && has(oldObject.data) && has(object.data) && object.data == oldObject.data",
+						"request.operation == 'UPDATE' && object.?data.orValue({}) == oldObject.?data.orValue({})",
 						fmt.Sprintf("authorizer.group(%s).resource(%s).check(%s).allowed()",
 							cel.String(v1alpha1.GroupName), cel.String(v1alpha1.UnprotectResource), cel.String(v1alpha1.UnprotectVerb)),
 					}, " || "),

@@ -5,7 +5,6 @@ package config
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,19 +22,22 @@ import (
 // DataKey is the key of the ConfigMap that holds the configuration.
 const DataKey = "config.yaml"
 
-var errNoKey = errors.New("no key " + DataKey)
-
-// ReadConfigMap reads the configuration out of the ConfigMap.
+// ReadConfigMap reads the configuration out of the ConfigMap. One without the
+// key is the empty configuration, every default, so that the manifest which
+// makes the ConfigMap can be applied again without touching what people wrote.
 func ReadConfigMap(ctx context.Context, reader client.Reader, name types.NamespacedName) ([]byte, error) {
 	var cm corev1.ConfigMap
 	if err := reader.Get(ctx, name, &cm); err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	data, found := cm.Data[DataKey]
-	if !found {
-		return nil, fmt.Errorf("read configuration: ConfigMap %s: %w: put the configuration there", name, errNoKey)
+	return documentIn(&cm), nil
+}
+
+func documentIn(cm *corev1.ConfigMap) []byte {
+	if data, found := cm.Data[DataKey]; found {
+		return []byte(data)
 	}
-	return []byte(data), nil
+	return []byte(Empty)
 }
 
 // MapSource feeds a store from a ConfigMap, on every replica. It needs the
@@ -72,7 +74,7 @@ func (s *MapSource) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	before := s.store.Current()
 	data, err := ReadConfigMap(ctx, s.reader, s.name)
 	if err != nil {
-		if !apierrors.IsNotFound(err) && !errors.Is(err, errNoKey) {
+		if !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
 		return reconcile.Result{}, reconcile.TerminalError(s.store.Reject(err, from))

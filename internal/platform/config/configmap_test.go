@@ -60,14 +60,7 @@ func TestMapSource_Reconcile(t *testing.T) {
 			wantLast: "load configuration from ConfigMap holdfast-system/holdfast-config: invalid configuration: " +
 				"a: Forbidden: there is no such field: known here are admission, apiVersion, certificates, deletion, featureGates, kind, scope",
 		},
-		{
-			name: "a ConfigMap without the key is terminal and changes nothing", objects: []client.Object{configMap()},
-			want: configv1alpha1.ModeEnforce, wantTerminal: true,
-			wantErr: "terminal error: load configuration from ConfigMap holdfast-system/holdfast-config: read configuration: " +
-				"ConfigMap holdfast-system/holdfast-config: no key config.yaml: put the configuration there",
-			wantLast: "load configuration from ConfigMap holdfast-system/holdfast-config: read configuration: " +
-				"ConfigMap holdfast-system/holdfast-config: no key config.yaml: put the configuration there",
-		},
+		{name: "a ConfigMap without the key is every default", objects: []client.Object{configMap()}, want: configv1alpha1.ModeEnforce},
 		{
 			name: "a missing ConfigMap is terminal and changes nothing", objects: []client.Object{other},
 			want: configv1alpha1.ModeEnforce, wantTerminal: true,

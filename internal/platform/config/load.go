@@ -21,6 +21,9 @@ type Override func(*configv1alpha1.HoldfastConfiguration) error
 // gates there are. It must not change what it is given.
 type Validator func(*configv1alpha1.HoldfastConfiguration) field.ErrorList
 
+// Empty is a configuration with nothing but defaults.
+const Empty = "apiVersion: " + configv1alpha1.GroupVersion + "\nkind: " + configv1alpha1.Kind + "\n"
+
 // Loader makes configurations out of bytes. The zero value is ready for use.
 type Loader struct {
 	Overrides  []Override

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -83,23 +84,15 @@ func (w *Webhook) concerns(req *admission.Request) bool {
 // whoever sets a label did not make the mistake.
 func (l Loader) Review(before, after *corev1.ConfigMap) error {
 	path := field.NewPath("data").Key(DataKey)
-	data, found := after.Data[DataKey]
-	if before != nil {
-		dataBefore, foundBefore := before.Data[DataKey]
-		if found == foundBefore && data == dataBefore {
-			return nil
-		}
-	}
-
-	var problems field.ErrorList
-	if !found {
-		problems = field.ErrorList{field.Required(path, "the configuration belongs here")}
-	} else if _, err := l.Load([]byte(data)); err != nil {
-		problems = problemsOf(err, path)
-	}
-	if len(problems) == 0 {
+	data := documentIn(after)
+	if before != nil && bytes.Equal(data, documentIn(before)) {
 		return nil
 	}
+	_, err := l.Load(data)
+	if err == nil {
+		return nil
+	}
+	problems := problemsOf(err, path)
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, after.Name, problems)
 }
 

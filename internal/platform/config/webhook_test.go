@@ -37,11 +37,8 @@ func TestLoader_Review(t *testing.T) {
 		{name: "a bad one may not be made", after: configMap(bad), want: badMode},
 		{name: "a bad one may not take the place of a good one", before: configMap(warn), after: configMap(bad), want: badMode},
 		{name: "a bad one that stays as it was does not hinder a label", before: configMap(bad), after: inForce},
-		{name: "a missing key may not be made", after: configMap(), want: "data[config.yaml]: Required value: the configuration belongs here"},
-		{
-			name: "the key may not be taken away", before: configMap(warn), after: configMap(),
-			want: "data[config.yaml]: Required value: the configuration belongs here",
-		},
+		{name: "a missing key is every default", after: configMap()},
+		{name: "the key may be taken away", before: configMap(warn), after: configMap()},
 		{name: "a key that was missing does not hinder a label", before: configMap(), after: configMap()},
 		{
 			name: "a mistake in the document as a whole is said of the key", after: configMap(header + "---\n" + header),
