@@ -3,15 +3,14 @@
 
 package main
 
-import (
-	"context"
-)
+import "context"
 
 const mysql = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: mysql, labels: {app: mysql}}
 spec:
+  replicas: 0 # nothing has to run to be protected
   selector: {matchLabels: {app: mysql}}
   template:
     metadata: {labels: {app: mysql}}
@@ -44,11 +43,11 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: dev}]
 `
 
-func protectionByLabel() chapter {
+func protectionByLabel(ns string) chapter {
 	const karmada = "resourcetemplate.karmada.io/deletion-protected"
-	in := func(args ...string) []string { return append(args, "-n", "shop") }
+	in := func(args ...string) []string { return append(args, "-n", ns) }
 	return chapter{title: "A labelled object cannot be deleted by accident", steps: []step{
-		{kubectl: []string{"create", "namespace", "shop"}},
+		{kubectl: []string{"create", "namespace", ns}},
 		{kubectl: in("apply", "-f", "-"), stdin: mysql, says: "deployment.apps/mysql created"},
 		{
 			why:     "Everything of one application at once, whatever kind it is",
@@ -83,8 +82,8 @@ func protectionByLabel() chapter {
 	}}
 }
 
-func outage() chapter {
-	in := func(args ...string) []string { return append(args, "-n", "shop") }
+func outage(ns string) chapter {
+	in := func(args ...string) []string { return append(args, "-n", ns) }
 	return chapter{title: "With Holdfast down, the protected stays protected and the rest goes on", steps: []step{
 		{does: "the manager is killed, as in a crash", do: func(_ context.Context, s *stage) error { return s.manager.Kill() }},
 		{kubectl: in("delete", "deployment", "mysql"), refused: true, says: "is protected from deletion"},
@@ -99,8 +98,8 @@ func outage() chapter {
 	}}
 }
 
-func emergencyStop() chapter {
-	in := func(args ...string) []string { return append(args, "-n", "shop") }
+func emergencyStop(ns string) chapter {
+	in := func(args ...string) []string { return append(args, "-n", ns) }
 	return chapter{title: "When Holdfast itself is in the way: one command stops it", steps: []step{
 		{kubectl: []string{"delete", "clusterrole", "holdfast-anchor"}, says: "deleted"},
 		{kubectl: in("delete", "service", "mysql"), says: "deleted", soon: true},

@@ -12,30 +12,43 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
+
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
-// kubeconfigVariable names an existing cluster to use instead of a local one.
-const kubeconfigVariable = "HOLDFAST_KUBECONFIG"
+const (
+	// leaveTimeout bounds the clean-up, which goes on after an interrupt.
+	leaveTimeout = 3 * time.Minute
+	// localNamespace is the story's on a local cluster.
+	localNamespace = "shop"
+)
 
 // stage is a cluster with Holdfast on it, and the commands to play with it.
 type stage struct {
 	cluster *cluster.Cluster
-	local   bool
+	// mine is set once an existing cluster is known to have nothing of what is
+	// made here, so that all of it can be taken away again.
+	mine    bool
 	manager *manager.Process
 	binary  string
 	root    string
+	// namespace of the story, which the story makes.
+	namespace string
 	// bin is a folder with kubectl and kubectl-holdfast.
 	bin string
 	dir string
 }
 
-// newStage builds what is needed and starts a cluster; it installs nothing. In
-// dir everything is kept that must outlast a restart of the manager.
-func newStage(ctx context.Context, dir string, progress io.Writer) (*stage, error) {
-	s := &stage{dir: dir}
+// newStage builds what is needed and starts a cluster, or takes that of a
+// kubeconfig if it has no Holdfast; it installs nothing. In dir everything is kept
+// that must outlast a restart of the manager. A stage is to be left, even one
+// that comes with an error.
+func newStage(ctx context.Context, dir, kubeconfig string, progress io.Writer) (*stage, error) {
+	s := &stage{dir: dir, namespace: localNamespace}
 	var err error
 	if s.root, err = cluster.ModuleRoot(); err != nil {
 		return nil, err
@@ -48,11 +61,10 @@ func newStage(ctx context.Context, dir string, progress io.Writer) (*stage, erro
 	if err != nil {
 		return nil, err
 	}
-	if path := os.Getenv(kubeconfigVariable); path != "" {
-		fmt.Fprintln(progress, "Using the cluster of", path)
-		s.cluster, err = cluster.FromKubeconfig(path)
+	if kubeconfig != "" {
+		fmt.Fprintln(progress, "Using the cluster of", kubeconfig)
+		err = s.take(ctx, kubeconfig)
 	} else {
-		s.local = true
 		fmt.Fprintln(progress, "Starting a local control plane ...")
 		s.cluster, err = cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: progress})
 	}
@@ -60,6 +72,27 @@ func newStage(ctx context.Context, dir string, progress io.Writer) (*stage, erro
 		return nil, err
 	}
 	return s, s.link(plugin)
+}
+
+// take makes an existing cluster the stage, unless there is something on it that
+// the story would change and the end take away.
+func (s *stage) take(ctx context.Context, kubeconfig string) (err error) {
+	if s.cluster, err = cluster.FromKubeconfig(kubeconfig); err != nil {
+		return err
+	}
+	if err := manager.RefuseInstalled(ctx, s.cluster); err != nil {
+		return err
+	}
+	s.namespace = "holdfast-demo-" + utilrand.String(8)
+	found, err := manager.Kubectl(ctx, s.cluster, "get", "namespace", s.namespace, "--ignore-not-found", "-o", "name")
+	if err != nil {
+		return err
+	}
+	if found != "" {
+		return fmt.Errorf("the cluster of %s has a %s already, which the story would make: run the demo again, for another name", kubeconfig, strings.TrimSpace(found))
+	}
+	s.mine = true
+	return nil
 }
 
 // link fills the folder with the commands.
@@ -105,12 +138,30 @@ func (s *stage) kubectl(ctx context.Context, stdin string, args ...string) (said
 	return strings.TrimRight(string(out), "\n"), cmd.ProcessState.ExitCode(), nil
 }
 
-// close ends everything that was started here.
-func (s *stage) close() error {
+// leave ends everything that was started here, also after an interrupt. From an
+// existing cluster it takes away what was made.
+func (s *stage) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
 	var errs []error
 	if s.manager != nil {
 		errs = append(errs, s.manager.Stop())
 	}
-	errs = append(errs, s.cluster.Stop())
-	return errors.Join(errs...)
+	if s.mine {
+		errs = append(errs, s.takeAway(ctx))
+	}
+	if err := errors.Join(append(errs, s.cluster.Stop())...); err != nil {
+		return fmt.Errorf("%w: %w", errLeave, err)
+	}
+	return nil
+}
+
+func (s *stage) takeAway(ctx context.Context) error {
+	if err := manager.StopEnforcing(ctx, s.cluster); err != nil {
+		return err
+	}
+	if _, err := manager.Kubectl(ctx, s.cluster, "delete", "namespace", s.namespace, "--ignore-not-found"); err != nil {
+		return err
+	}
+	return manager.Uninstall(ctx, s.cluster)
 }

@@ -53,47 +53,70 @@ func (st step) title() string {
 
 // result is one line of the table at the end.
 type result struct {
-	chapter, title, expected, got string
-	ok                            bool
+	title, expected, got string
+	outcome              outcome
 }
 
-// tell runs the chapters and prints them as they happen.
-func tell(ctx context.Context, out io.Writer, s *stage, chapters []chapter) ([]result, error) {
+// outcome is how a step came out.
+type outcome string
+
+const (
+	asExpected outcome = "yes"
+	otherwise  outcome = "NO"
+	notPlayed  outcome = "-"
+)
+
+// tell plays the chapters and prints them as they happen, up to the first step
+// that comes out otherwise than expected: what follows builds on it.
+func tell(ctx context.Context, out io.Writer, s *stage, chapters []chapter) []result {
 	var results []result
+	playing := true
 	for _, c := range chapters {
-		fmt.Fprintf(out, "\n=== %s\n", c.title)
+		if playing {
+			fmt.Fprintf(out, "\n=== %s\n", c.title)
+		}
 		for _, st := range c.steps {
-			r, err := st.play(ctx, out, s)
-			if err != nil {
-				return results, err
+			r := result{title: st.title(), expected: st.expectation(), got: "not played", outcome: notPlayed}
+			if playing {
+				r.got, r.outcome = st.play(ctx, out, s)
+				playing = r.outcome == asExpected
 			}
-			r.chapter = c.title
 			results = append(results, r)
 		}
 	}
-	return results, nil
+	return results
 }
 
-func (st step) play(ctx context.Context, out io.Writer, s *stage) (result, error) {
+// play lets the step happen and returns what came back.
+func (st step) play(ctx context.Context, out io.Writer, s *stage) (got string, came outcome) {
 	if st.why != "" {
 		fmt.Fprintf(out, "\n# %s\n", st.why)
 	}
+	var ok bool
+	var err error
 	if st.do != nil {
 		fmt.Fprintf(out, "  (%s)\n", st.does)
-		return result{title: st.does, expected: "done", got: "done", ok: true}, st.do(ctx, s)
+		err = st.do(ctx, s)
+		ok = err == nil
+	} else {
+		fmt.Fprintf(out, "$ %s\n", st.title())
+		got, ok, err = st.try(ctx, s)
+		fmt.Fprintln(out, indent(got))
 	}
-	fmt.Fprintf(out, "$ %s\n", st.title())
-	said, ok, err := st.try(ctx, s)
-	if err != nil {
-		return result{}, err
+	came = asExpected
+	switch {
+	case ok:
+		got = "as expected"
+	case ctx.Err() != nil:
+		got, came = "interrupted", otherwise
+	case err != nil:
+		fmt.Fprintln(out, indent(err.Error()))
+		got, came = err.Error(), otherwise
+	default:
+		came = otherwise
 	}
-	fmt.Fprintln(out, indent(said))
-	r := result{title: st.title(), expected: st.expectation(), got: "as expected", ok: ok}
-	if !ok {
-		r.got = firstLine(said)
-	}
-	fmt.Fprintf(out, "  expected: %s -> %s\n", r.expected, map[bool]string{true: "yes", false: "NO"}[ok])
-	return r, nil
+	fmt.Fprintf(out, "  expected: %s -> %s\n", st.expectation(), came)
+	return got, came
 }
 
 // try runs the command until it comes out as expected or patience ends.
@@ -105,7 +128,8 @@ func (st step) try(ctx context.Context, s *stage) (said string, ok bool, err err
 		if said, code, err = s.kubectl(ctx, st.stdin, st.kubectl...); err != nil {
 			return said, false, err
 		}
-		ok = (code != 0) == st.refused && strings.Contains(said, st.says)
+		// A command that was killed has a negative code, and said nothing of worth.
+		ok = code >= 0 && (code != 0) == st.refused && strings.Contains(said, st.says)
 		if ok || !st.soon {
 			return said, ok, nil
 		}
@@ -118,6 +142,9 @@ func (st step) try(ctx context.Context, s *stage) (said string, ok bool, err err
 }
 
 func (st step) expectation() string {
+	if st.do != nil {
+		return "it works"
+	}
 	expected := "it works"
 	if st.refused {
 		expected = "it is refused"
@@ -133,22 +160,23 @@ func table(out io.Writer, results []result) error {
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "#\tOK\tSTEP\tEXPECTED\tCAME BACK")
-	failed := 0
+	count := map[outcome]int{}
+	failed := 0 // the number of the step that ended the story
 	for i, r := range results {
-		mark := "yes"
-		if !r.ok {
-			mark = "NO"
-			failed++
+		count[r.outcome]++
+		if r.outcome == otherwise {
+			failed = i + 1
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", i+1, mark, cut(r.title, 70), cut(r.expected, 60), cut(r.got, 60))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", i+1, r.outcome, cut(r.title, 70), cut(r.expected, 60), cut(r.got, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d steps came out otherwise than expected", failed, len(results))
-	}
-	if len(results) == 0 {
+	switch {
+	case failed > 0:
+		return fmt.Errorf("step %d of %d came out otherwise than expected, and %d after it were not played: %s: %s",
+			failed, len(results), count[notPlayed], results[failed-1].title, results[failed-1].got)
+	case count[asExpected] == 0:
 		return errors.New("no step was played")
 	}
 	fmt.Fprintf(out, "\nAll %d steps came out as expected.\n", len(results))
@@ -156,11 +184,6 @@ func table(out io.Writer, results []result) error {
 }
 
 func indent(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}
 
 func cut(s string, n int) string {
 	s = strings.ReplaceAll(s, "\n", " ")

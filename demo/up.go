@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,8 +23,9 @@ import (
 const (
 	// upTimeout bounds the start behind up, a first build of the control plane
 	// not counted: up does that itself, where its progress shows.
-	upTimeout   = 5 * time.Minute
-	downTimeout = 60 * time.Second
+	upTimeout = 5 * time.Minute
+	// downTimeout is longer than what is left takes, on an existing cluster.
+	downTimeout = leaveTimeout + 30*time.Second
 	poll        = 100 * time.Millisecond
 )
 
@@ -31,12 +33,8 @@ const (
 // the process's id, and its log.
 type home struct{ dir string }
 
-func newHome() (home, error) {
-	root, err := cluster.ModuleRoot()
-	if err != nil {
-		return home{}, err
-	}
-	dir := filepath.Join(root, ".local")
+func (d demo) home() (home, error) {
+	dir := filepath.Join(d.dir, ".local")
 	return home{dir}, os.MkdirAll(dir, 0o755)
 }
 
@@ -56,8 +54,8 @@ func (h home) lock() (*os.File, error) {
 }
 
 // up starts serve as a process that outlives this one, and waits for it.
-func up(ctx context.Context) error {
-	h, err := newHome()
+func (d demo) up(ctx context.Context) error {
+	h, err := d.home()
 	if err != nil {
 		return err
 	}
@@ -66,26 +64,29 @@ func up(ctx context.Context) error {
 		return err
 	}
 	if lock == nil {
-		fmt.Fprintln(os.Stderr, "It is running already; make down ends it.")
-		return h.printEnvironment()
+		fmt.Fprintln(d.progress, "It is running already; make down ends it.")
+		return h.printEnvironment(d.out)
 	}
-	if err := errors.Join(lock.Close(), os.RemoveAll(h.path("ready"))); err != nil {
+	if err := errors.Join(lock.Close(), os.RemoveAll(h.path("ready")), os.RemoveAll(h.path("failure"))); err != nil {
 		return err
 	}
-	if os.Getenv(kubeconfigVariable) == "" { // here its progress shows
-		if _, err := cluster.Binary(ctx, os.Stderr); err != nil {
+	if d.kubeconfig == "" { // here its progress shows
+		if _, err := cluster.Binary(ctx, d.progress); err != nil {
 			return err
 		}
 	}
-	cmd, err := h.startServe()
+	cmd, err := d.startServe(h)
 	if err != nil {
 		return err
 	}
-	return h.awaitServe(ctx, cmd)
+	if err := h.awaitServe(ctx, cmd); err != nil {
+		return err
+	}
+	return h.printEnvironment(d.out)
 }
 
 // startServe starts this program again, in a session of its own.
-func (h home) startServe() (*exec.Cmd, error) {
+func (d demo) startServe(h home) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -95,8 +96,9 @@ func (h home) startServe() (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(self, "serve")
+	cmd := exec.Command(self, "serve", "-dir", d.dir)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), kubeconfigVariable+"="+d.kubeconfig)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, cmd.Start()
 }
@@ -109,11 +111,14 @@ func (h home) awaitServe(ctx context.Context, cmd *exec.Cmd) error {
 	defer cancel()
 	for {
 		if _, err := os.Stat(h.path("ready")); err == nil {
-			return h.printEnvironment()
+			return nil
 		}
 		select {
 		case err := <-ended:
 			said, _ := os.ReadFile(h.path("log"))
+			if err == nil {
+				err = errors.New("without an error")
+			}
 			return fmt.Errorf("it ended: %w:\n%s", err, said)
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), cmd.Process.Signal(syscall.SIGTERM), <-ended)
@@ -122,19 +127,19 @@ func (h home) awaitServe(ctx context.Context, cmd *exec.Cmd) error {
 	}
 }
 
-func (h home) printEnvironment() error {
+func (h home) printEnvironment(out io.Writer) error {
 	kubeconfig, err := os.ReadFile(h.path("ready"))
 	if err != nil {
 		return fmt.Errorf("it is not ready yet: %w", err)
 	}
-	fmt.Printf("export PATH=%s:$PATH\n", h.path("bin"))
-	fmt.Printf("export KUBECONFIG=%s\n", strings.TrimSpace(string(kubeconfig)))
+	fmt.Fprintf(out, "export PATH=%s:$PATH\n", h.path("bin"))
+	fmt.Fprintf(out, "export KUBECONFIG=%s\n", strings.TrimSpace(string(kubeconfig)))
 	return nil
 }
 
 // serve keeps a cluster with Holdfast until it is told to end.
-func serve(ctx context.Context) (err error) {
-	h, err := newHome()
+func (d demo) serve(ctx context.Context) (err error) {
+	h, err := d.home()
 	if err != nil {
 		return err
 	}
@@ -149,9 +154,9 @@ func serve(ctx context.Context) (err error) {
 	if err := os.WriteFile(h.path("pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return err
 	}
-	s, err := newStage(ctx, h.dir, os.Stderr)
+	s, err := newStage(ctx, h.dir, d.kubeconfig, d.progress)
 	if s != nil {
-		defer func() { err = errors.Join(err, os.RemoveAll(h.path("ready")), s.close()) }()
+		defer func() { err = errors.Join(err, os.RemoveAll(h.path("ready")), h.noteFailure(s.leave(ctx))) }()
 	}
 	if err != nil {
 		return err
@@ -167,6 +172,11 @@ func (h home) hold(ctx context.Context, s *stage) error {
 	if err := s.startManager(ctx); err != nil {
 		return err
 	}
+	if said, ok, err := isReady.try(ctx, s); err != nil {
+		return err
+	} else if !ok {
+		return fmt.Errorf("wait for Holdfast to be ready: %s; the manager's log ends:\n%s", said, s.manager.LogTail())
+	}
 	if err := os.WriteFile(h.path("ready"), []byte(s.cluster.Kubeconfig), 0o600); err != nil {
 		return err
 	}
@@ -178,15 +188,32 @@ func (h home) hold(ctx context.Context, s *stage) error {
 	}
 }
 
+// noteFailure writes an error of the end down, for down to tell.
+func (h home) noteFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, os.WriteFile(h.path("failure"), []byte(err.Error()), 0o600))
+}
+
+// remove tells what failed at the end, or removes the folder if nothing did.
+func (h home) remove() error {
+	said, err := os.ReadFile(h.path("failure"))
+	if err == nil {
+		return fmt.Errorf("it ended, but not in order; %s has its log: %s", h.dir, said)
+	}
+	return os.RemoveAll(h.dir)
+}
+
 // down ends what up left running.
-func down(ctx context.Context) error {
-	h, err := newHome()
+func (d demo) down(ctx context.Context) error {
+	h, err := d.home()
 	if err != nil {
 		return err
 	}
 	if lock, err := h.lock(); err != nil || lock != nil {
 		if err == nil {
-			fmt.Fprintln(os.Stderr, "Nothing is running.")
+			fmt.Fprintln(d.progress, "Nothing is running.")
 			err = lock.Close()
 		}
 		return err
@@ -206,8 +233,8 @@ func down(ctx context.Context) error {
 			return err
 		}
 		if lock != nil {
-			fmt.Fprintln(os.Stderr, "Ended.")
-			return errors.Join(lock.Close(), os.RemoveAll(h.dir))
+			fmt.Fprintln(d.progress, "Ended.")
+			return errors.Join(h.remove(), lock.Close())
 		}
 		select {
 		case <-ctx.Done():

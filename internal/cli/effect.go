@@ -89,10 +89,7 @@ func deletable(k policy.Key, r schema.GroupResource, o *metav1.PartialObjectMeta
 // controllers delete the object whatever its labels: they make and delete such
 // objects all the time.
 func leftToControllers(r schema.GroupResource, o *metav1.PartialObjectMetadata) bool {
-	labelled := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name:            o.Name,
-		OwnerReferences: o.OwnerReferences,
-		Labels:          map[string]string{v1alpha1.DeletionProtectedLabel: v1alpha1.ProtectAlways},
-	}}
+	labelled := o.DeepCopy()
+	metav1.SetMetaDataLabel(&labelled.ObjectMeta, v1alpha1.DeletionProtectedLabel, v1alpha1.ProtectAlways)
 	return deletable(allKeys()[0], r, labelled, policy.ClusterControllers[0])
 }

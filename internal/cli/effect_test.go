@@ -85,7 +85,8 @@ func TestEffectOf(t *testing.T) {
 		{"an object that is being deleted", nil, configMaps, strictLabel, labelled(strictLabel, "Always", beingDeleted), effectTerminating},
 		{"a pod of a controller", nil, pods, strictLabel, labelled(strictLabel, "Always", byController), effectControllers},
 		{"a pod of nobody", nil, pods, strictLabel, labelled(strictLabel, "Always"), effectProtected},
-		{"endpoints, which nobody owns", nil, endpoints, strictLabel, labelled(strictLabel, "Always"), effectControllers},
+		{"endpoints that their controller made", nil, endpoints, strictLabel, made(labelled(strictLabel, "Always")), effectControllers},
+		{"endpoints that a person made", nil, endpoints, strictLabel, labelled(strictLabel, "Always"), effectProtected},
 		{"a config map of a controller", nil, configMaps, strictLabel, labelled(strictLabel, "Always", byController), effectProtected},
 		{"no policies", &enforcement{}, configMaps, strictLabel, labelled(strictLabel, "Always"), effectNotInForce},
 		{"policies that cannot be read", &enforcement{Problem: "forbidden"}, configMaps, karmadaLabel, labelled(karmadaLabel, "Always"), effectProtected},
@@ -146,6 +147,12 @@ func TestEffectOf_scope(t *testing.T) {
 	}
 }
 
+// made marks Endpoints as their controller does.
+func made(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	metav1.SetMetaDataLabel(&o.ObjectMeta, policy.MadeByLabel, policy.MadeByValue)
+	return o
+}
+
 func TestLeftToControllers(t *testing.T) {
 	t.Parallel()
 	plain := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
@@ -159,7 +166,8 @@ func TestLeftToControllers(t *testing.T) {
 	}{
 		{"a pod of a controller", pods, owned, true},
 		{"a pod of nobody", pods, plain, false},
-		{"endpoints", endpoints, plain, true},
+		{"endpoints that their controller made", endpoints, made(plain.DeepCopy()), true},
+		{"endpoints that a person made", endpoints, plain, false},
 		{"a config map of a controller", configMaps, owned, false},
 	} {
 		if got := leftToControllers(tt.resource, tt.object); got != tt.want {

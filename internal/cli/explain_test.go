@@ -158,7 +158,7 @@ func TestPrintExplanations(t *testing.T) {
   holdfast.dev/deletion-protected=Always  protected
     rule         delete
     policy       holdfast-deletion-holdfast (mode Enforce)
-    message      configmaps/web is protected from deletion by the label holdfast.dev/deletion-protected. Whoever may take the label away can run: kubectl holdfast unprotect configmaps/web -n shop
+    message      configmaps/web is protected from deletion by the label holdfast.dev/deletion-protected. Whoever holds the right to unprotect it can run: kubectl label configmaps/web -n shop holdfast.dev/deletion-protected-
 
 what to do:
   - if it really should go, run: kubectl holdfast unprotect configmaps/web -n shop

@@ -223,7 +223,8 @@ func TestControllers_historyIsCleanedUp(t *testing.T) {
 			return e.Kubectl(t, "get", "controllerrevisions", "-n", ns, "-o", "jsonpath={.items[*].data.spec.template.spec.containers[0].image}").Stdout
 		}, "30s", "100ms").Should(gomega.Equal(image), "old revisions stay, or the new one does not come")
 	}
-	e.Apply(t, ns, `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {ttlSecondsAfterFinished: 0, template: {metadata: {labels: {holdfast.dev/deletion-protected: Always}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`)
+	// A Job without labels takes those of its template, and would be protected itself.
+	e.Apply(t, ns, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, labels: {app: j}}, spec: {ttlSecondsAfterFinished: 0, template: {metadata: {labels: {holdfast.dev/deletion-protected: Always}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`)
 	var pods corev1.PodList
 	g.Eventually(func() int {
 		if err := e.Client.List(t.Context(), &pods, client.InNamespace(ns), client.MatchingLabels{"batch.kubernetes.io/job-name": "j"}); err != nil {

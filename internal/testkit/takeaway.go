@@ -42,7 +42,7 @@ func (e *Env) deleteMade(ctx context.Context) error {
 		return err
 	}
 	namespaces := map[string]bool{}
-	for _, name := range strings.Fields(said) {
+	for name := range strings.FieldsSeq(said) {
 		namespaces[strings.TrimPrefix(name, "namespace/")] = true
 	}
 	said, err = manager.Kubectl(ctx, e.Cluster, "get", "customresourcedefinitions,clusterroles", "-o", "name")
@@ -50,7 +50,7 @@ func (e *Env) deleteMade(ctx context.Context) error {
 		return err
 	}
 	args := []string{"delete", "--ignore-not-found"}
-	for _, name := range strings.Fields(said) {
+	for name := range strings.FieldsSeq(said) {
 		if namedAfter(name, namespaces) {
 			args = append(args, name)
 		}

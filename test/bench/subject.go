@@ -36,7 +36,8 @@ func newSubject(ctx context.Context) (*subject, error) {
 	if s.binary, err = manager.Build(ctx, "holdfast-manager", false, os.Stderr); err != nil {
 		return nil, err
 	}
-	c, err := startCluster(ctx)
+	// Never somebody's cluster: the bench stops Holdfast again and again, and makes namespaces by the hundred.
+	c, err := cluster.Start(ctx, cluster.Options{Progress: os.Stderr})
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +53,6 @@ func newSubject(ctx context.Context) (*subject, error) {
 		return s, fmt.Errorf("make client: %w", err)
 	}
 	return s, manager.Install(ctx, c)
-}
-
-func startCluster(ctx context.Context) (*cluster.Cluster, error) {
-	if path := os.Getenv(testkit.KubeconfigVariable); path != "" {
-		return cluster.FromKubeconfig(path)
-	}
-	return cluster.Start(ctx, cluster.Options{Progress: os.Stderr})
 }
 
 // startManager starts the manager and returns how long it took to be ready.

@@ -17,9 +17,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
-	"github.com/holdfast-dev/holdfast/internal/cli"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -27,16 +25,6 @@ const (
 	eventuallyTimeout  = 30 * time.Second
 	eventuallyInterval = 100 * time.Millisecond
 )
-
-// TestMain makes this binary answer as the plugin, under both names by which
-// kubectl looks for it on PATH.
-func TestMain(m *testing.M) {
-	plugin := func() { os.Exit(cli.Main()) }
-	testscript.Main(m, map[string]func(){
-		"kubectl-holdfast":          plugin,
-		"kubectl_complete-holdfast": plugin,
-	})
-}
 
 // TestScripts run side by side: each has a namespace of its own.
 func TestScripts(t *testing.T) {
@@ -68,14 +56,10 @@ func params(t *testing.T, p testscript.Params) testscript.Params {
 	}
 	p.RequireUniqueNames = true
 	p.Setup = func(e *testscript.Env) error {
-		ns := "cli-" + utilrand.String(8)
-		e.Setenv("NS", ns)
+		e.Setenv("NS", env.Namespace(t))
 		e.Setenv("HOME", e.WorkDir)
 		e.Setenv("KUBECONFIG", env.Kubeconfig)
 		e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
-		if out := env.Kubectl(t, "create", "namespace", ns); out.Code != 0 {
-			return errors.New(out.Stderr)
-		}
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){

@@ -1,0 +1,208 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+)
+
+// binary is the demo, built once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	root, err := cluster.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	// It is in the folder of the test binary, which go test removes.
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(filepath.Dir(self), "holdfast-demo")
+	cmd := exec.Command("go", "build", "-o", path, "./demo")
+	cmd.Dir, cmd.Stderr = root, os.Stderr
+	return path, cmd.Run()
+})
+
+// demoCommand is the demo as a process of its own, on a local control plane.
+func demoCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatalf("build the demo: %v", err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Env = append(os.Environ(), kubeconfigVariable+"=", "TMPDIR="+t.TempDir())
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+func TestUp_leavesAClusterAndDownEndsIt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ended := false
+	t.Cleanup(func() {
+		if !ended { // whatever became of the test, nothing of it goes on
+			if pid, err := (home{filepath.Join(dir, ".local")}).pid(); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGTERM)
+			}
+		}
+	})
+	out, err := demoCommand(t, "up", "-dir", dir).Output()
+	if err != nil {
+		t.Fatalf("up: %v", err)
+	}
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	kubeconfig, found := strings.CutPrefix(lines[len(lines)-1], "export KUBECONFIG=")
+	if !found {
+		t.Fatalf("the last line is no KUBECONFIG:\n%s", out)
+	}
+	c, err := cluster.FromKubeconfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := manager.Kubectl(t.Context(), c, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+	if err != nil || ready != "True" {
+		t.Errorf("Holdfast's condition Ready is %q (%v)", ready, err)
+	}
+	again, err := demoCommand(t, "up", "-dir", dir).Output()
+	if err != nil || !bytes.Equal(again, out) {
+		t.Errorf("a second up said %s (%v), want what the first said:\n%s", again, err, out)
+	}
+
+	pid, err := home{filepath.Join(dir, ".local")}.pid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := family(t, pid)
+	if len(all) < 6 { // itself, the supervisor and its three, the manager
+		t.Errorf("up left the processes %v, want six", all)
+	}
+	if err := demoCommand(t, "down", "-dir", dir).Run(); err != nil {
+		t.Fatalf("down: %v", err)
+	}
+	ended = true
+	mustHaveEnded(t, all)
+	mustBeEmpty(t, dir)
+	if err := demoCommand(t, "down", "-dir", dir).Run(); err != nil {
+		t.Errorf("down of nothing: %v", err)
+	}
+}
+
+func TestRun_interruptedLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
+	temp := t.TempDir()
+	cmd := demoCommand(t, "run")
+	var stderr bytes.Buffer
+	cmd.Env, cmd.Stderr = append(cmd.Env, "TMPDIR="+temp), &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	var all []int
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "$ kubectl create namespace") { // the manager runs, and a command
+			all = family(t, cmd.Process.Pid)
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ended with %v, want exit code 1", err)
+	}
+	if len(all) < 6 {
+		t.Errorf("the processes at the interrupt were %v, want six or more", all)
+	}
+	if !strings.Contains(said.String(), "not played") {
+		t.Errorf("no table was printed, or no step in it was not played:\n%s", &said)
+	}
+	if !strings.Contains(stderr.String(), "interrupted; everything that was started has ended") {
+		t.Errorf("it said:\n%s", &stderr)
+	}
+	mustHaveEnded(t, all)
+	mustBeEmpty(t, temp)
+}
+
+// family returns a process and all that descend from it.
+func family(t *testing.T, pid int) []int {
+	t.Helper()
+	parents := map[int]int{}
+	for _, p := range processes(t) {
+		parents[p.pid] = p.parent
+	}
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		for child, parent := range parents {
+			if parent == all[i] {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// mustHaveEnded wants none of the processes to run. The kernel may take a moment
+// to end those that it was told to kill.
+func mustHaveEnded(t *testing.T, pids []int) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(func() []int {
+		var left []int
+		for _, p := range processes(t) {
+			for _, pid := range pids {
+				if p.pid == pid {
+					left = append(left, pid)
+				}
+			}
+		}
+		return left
+	}, "5s", "50ms").Should(gomega.BeEmpty(), "still running")
+}
+
+type process struct{ pid, parent int }
+
+// processes are those of this machine that have not ended: a zombie has, and in
+// a container without an init process nobody asks how.
+func processes(t *testing.T) []process {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "ps", "-A", "-o", "pid=,ppid=,stat=").Output()
+	if err != nil {
+		t.Fatalf("list processes: %v", err)
+	}
+	var found []process
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || strings.HasPrefix(fields[2], "Z") {
+			continue
+		}
+		pid, err1 := strconv.Atoi(fields[0])
+		parent, err2 := strconv.Atoi(fields[1])
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatalf("read %q: %v", line, err)
+		}
+		found = append(found, process{pid, parent})
+	}
+	return found
+}

@@ -1,0 +1,117 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+)
+
+func TestRun_theWholeStoryComesOutAsExpected(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	var out bytes.Buffer
+	d := demo{out: &out, progress: os.Stderr}
+	if err := d.run(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	mustBeWhole(t, out.String())
+	mustBeEmpty(t, temp)
+}
+
+// Somebody's cluster is as it was after the story, and one with a Holdfast of
+// somebody's is not touched.
+func TestRun_leavesAnExistingClusterAsItWas(t *testing.T) {
+	t.Parallel()
+	c, err := cluster.Start(t.Context(), cluster.Options{Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	kubectl := func(args ...string) string {
+		t.Helper()
+		said, err := manager.Kubectl(t.Context(), c, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	const everything = "namespaces,configmaps,secrets,services,deployments,crds,clusterroles,clusterrolebindings,roles,rolebindings," +
+		"validatingadmissionpolicies,validatingadmissionpolicybindings,validatingwebhookconfigurations"
+	// Names like those of the story on a local cluster.
+	kubectl("create", "namespace", localNamespace)
+	kubectl("create", "configmap", "scratch", "-n", localNamespace)
+	kubectl("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", localNamespace)
+	list := func() string { return kubectl("get", everything, "-A", "-o", "name") }
+	before := list()
+
+	var out bytes.Buffer
+	d := demo{out: &out, progress: os.Stderr, kubeconfig: c.Kubeconfig}
+	if err := d.run(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	mustBeWhole(t, out.String())
+	if diff := cmp.Diff(before, list()); diff != "" {
+		t.Errorf("the cluster is not as it was (-before +after):\n%s", diff)
+	}
+
+	for _, theirs := range [][]string{{"namespace", "holdfast-system"}, {"clusterrole", "holdfast-anchor", "--verb=get", "--resource=pods"}} {
+		kubectl(append([]string{"create"}, theirs...)...)
+		before := list()
+		for name, command := range map[string]func() error{
+			"run":   func() error { return d.run(t.Context()) },
+			"serve": func() error { d.dir = t.TempDir(); return d.serve(t.Context()) },
+		} {
+			out.Reset()
+			err := command()
+			if err == nil || !strings.Contains(err.Error(), theirs[1]) || !strings.Contains(err.Error(), "take another cluster") {
+				t.Errorf("%s: error = %v, want one that names what is there and the remedy", name, err)
+			}
+			if out.Len() > 0 {
+				t.Errorf("%s began the story:\n%s", name, &out)
+			}
+		}
+		if diff := cmp.Diff(before, list()); diff != "" {
+			t.Errorf("the cluster is not as it was (-before +after):\n%s", diff)
+		}
+		kubectl("delete", theirs[0], theirs[1])
+	}
+}
+
+// mustBeWhole looks at the output of a story that came out as expected.
+func mustBeWhole(t *testing.T, out string) {
+	t.Helper()
+	steps := 0
+	for _, c := range story(localNamespace) {
+		steps += len(c.steps)
+		if !strings.Contains(out, "=== "+c.title) {
+			t.Errorf("the chapter %q was not told", c.title)
+		}
+	}
+	if want := fmt.Sprintf("All %d steps came out as expected.", steps); !strings.Contains(out, want) {
+		t.Errorf("the output has no %q:\n%s", want, out)
+	}
+	if rows := strings.Count(out, " yes "); rows < steps {
+		t.Errorf("the table has %d rows of steps that came out as expected, want %d:\n%s", rows, steps, out)
+	}
+}
+
+func mustBeEmpty(t *testing.T, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
