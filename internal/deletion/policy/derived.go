@@ -24,8 +24,8 @@ type Derived struct {
 }
 
 const (
-	// MadeByLabel, with MadeByValue, tells Endpoints that the endpoint controller
-	// made from those that a person did. Older versions of Kubernetes do not set
+	// MadeByLabel tells Endpoints that the endpoint controller made, by the value
+	// MadeByValue, from those that a person did. Older versions of Kubernetes do not set
 	// it; there none count as made.
 	MadeByLabel = "endpoints.kubernetes.io/managed-by"
 	// MadeByValue is the value of MadeByLabel.

@@ -157,7 +157,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		r.report(metav1.ConditionFalse, v1alpha1.ReasonRefused, err.Error())
 		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
-	desired := render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle)
+	return r.install(ctx, render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle))
+}
+
+// install brings about what is desired and says how that went. When the same was
+// there before, what has to be written was changed or deleted by hand.
+func (r *Reconciler) install(ctx context.Context, desired []client.Object) (reconcile.Result, error) {
 	repairing := equality.Semantic.DeepEqual(desired, r.installed)
 	if repairing && r.brake.Tokens() < 1 {
 		return reconcile.Result{RequeueAfter: brakePause}, nil
