@@ -25,10 +25,12 @@ endif
 
 .PHONY: demo
 demo: ## Build everything, start a local control plane, protect things and try to delete them.
+	@echo "Compiling the demo; the first time that takes some minutes." >&2
 	@$(GO) run ./demo run
 
 .PHONY: up
 up: ## Leave a local control plane running, with Holdfast in it; prints its KUBECONFIG.
+	@echo "Compiling; the first time that takes some minutes." >&2
 	@$(GO) run ./demo up
 
 .PHONY: down

@@ -183,9 +183,11 @@ func (h home) hold(ctx context.Context, s *stage) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-s.manager.Done():
-		return fmt.Errorf("the manager ended; its log ends:\n%s", s.manager.LogTail())
+	case <-s.manager.Done(): // which people may want to try
+		fmt.Fprintf(os.Stderr, "The manager ended, the cluster stays; its log ends:\n%s\n", s.manager.LogTail())
 	}
+	<-ctx.Done()
+	return nil
 }
 
 // noteFailure writes an error of the end down, for down to tell.

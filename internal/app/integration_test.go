@@ -4,8 +4,12 @@
 package app_test
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -216,6 +220,58 @@ func TestCertificates_rotateWithoutAFailedCall(t *testing.T) {
 		return e.Metric(t, "holdfast_certificate_rotations_total", testkit.Label("kind", "authority")) >= 2 &&
 			e.Metric(t, "holdfast_certificate_rotations_total", testkit.Label("kind", "serving")) >= 3
 	}, "240s", "200ms").Should(gomega.BeTrue(), "the certificates do not rotate")
+}
+
+// In a cluster the API server reaches the webhooks by a Service, under whose
+// name the certificate must be. Here the Service stands for this machine.
+func TestWebhooks_areReachedByService(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{NoManager: true})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e.Apply(t, "holdfast-system", `{apiVersion: v1, kind: Service, metadata: {name: holdfast-guard}, spec: {type: ExternalName, externalName: localhost, ports: [{port: `+port+`}]}}`)
+	e.StartManager(t, "--webhook-url", "", "--webhook-bind-address", address, "--webhook-service-port", port)
+	gomega.NewWithT(t).Eventually(func() string {
+		return e.KubectlInput(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: holdfast}, data: {config.yaml: "no: configuration"}}`,
+			"apply", "--server-side", "--force-conflicts", "--dry-run=server", "-n", "holdfast-system", "-f", "-").Stderr
+	}, "20s", "200ms").Should(gomega.ContainSubstring("there is no such field"), "the webhook is not called")
+}
+
+// What the documents and the alerts name is what the manager serves.
+func TestMetrics_thatAreNamedAreServed(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	resp, err := http.Get(e.Manager.Metrics + "/metrics") //nolint:noctx // a test's own server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	served, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"../../docs/concepts/engine.md", "../../config/monitoring/alerts.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile(`holdfast_[a-z_]+`).FindAllString(string(text), -1)
+		if len(names) == 0 {
+			t.Errorf("%s names no metric", file)
+		}
+		for _, name := range names {
+			if !strings.Contains(string(served), "\n# TYPE "+name+" ") {
+				t.Errorf("%s names %s, and the manager does not serve it", file, name)
+			}
+		}
+	}
 }
 
 func TestStart_sayWhatIsMissing(t *testing.T) {

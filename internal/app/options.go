@@ -32,6 +32,7 @@ type Options struct {
 
 	WebhookBindAddress string
 	WebhookService     string
+	WebhookServicePort int32
 	WebhookURL         string
 
 	MetricsBindAddress string
@@ -51,6 +52,7 @@ func NewOptions() *Options {
 		Namespace:          "holdfast-system",
 		WebhookBindAddress: ":9443",
 		WebhookService:     "holdfast-guard",
+		WebhookServicePort: 443,
 		MetricsBindAddress: ":8080",
 		ProbeBindAddress:   ":8081",
 		LeaderElect:        true,
@@ -93,7 +95,8 @@ func (o *Options) addWebhookFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookBindAddress, "webhook-bind-address", o.WebhookBindAddress,
 		"address that the webhooks are served on.")
 	fs.StringVar(&o.WebhookService, "webhook-service", o.WebhookService,
-		"Service in --namespace by which the API server reaches the webhooks, at port 443.")
+		"Service in --namespace by which the API server reaches the webhooks.")
+	fs.Int32Var(&o.WebhookServicePort, "webhook-service-port", o.WebhookServicePort, "port of that Service.")
 	fs.StringVar(&o.WebhookURL, "webhook-url", o.WebhookURL,
 		"URL by which the API server reaches the webhooks, in place of the Service; for an API server that Holdfast does not run in.")
 }
@@ -147,7 +150,7 @@ func (o *Options) endpoint() admission.Endpoint {
 	return admission.Endpoint{
 		URL:     o.WebhookURL,
 		Service: types.NamespacedName{Namespace: o.Namespace, Name: o.WebhookService},
-		Port:    443,
+		Port:    o.WebhookServicePort,
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 const (
 	deleteRounds  = 10
 	deletesARound = 300
+	settle        = 3 * time.Second
 	clients       = 8
 	// deleteBound is DESIGN's goal of 1.05 with room for noise.
 	deleteBound = 1.15
@@ -47,20 +48,22 @@ func measureDeletes(ctx context.Context, s *subject) ([]row, error) {
 				clients int
 				series  *series
 			}{{1, &one}, {clients, &many}} {
-				if _, err := s.deletes(ctx, c.clients, nil); err != nil { // to warm up after the switch
+				// The same batches in both states, so that neither is measured
+				// any closer to the switch than the other.
+				if _, err := s.deletes(ctx, c.clients, nil, false); err != nil {
 					return nil, err
 				}
-				loose, err := s.deletes(ctx, c.clients, nil)
+				loose, err := s.deletes(ctx, c.clients, nil, false)
+				if err != nil {
+					return nil, err
+				}
+				kept, err := s.deletes(ctx, c.clients, map[string]string{v1alpha1.DeletionProtectedLabel: v1alpha1.ProtectAlways}, with)
 				if err != nil {
 					return nil, err
 				}
 				if !with {
 					c.series.bare = append(c.series.bare, loose)
 					continue
-				}
-				kept, err := s.deletes(ctx, c.clients, map[string]string{v1alpha1.DeletionProtectedLabel: v1alpha1.ProtectAlways})
-				if err != nil {
-					return nil, err
 				}
 				c.series.loose = append(c.series.loose, loose)
 				c.series.kept = append(c.series.kept, kept)
@@ -77,16 +80,27 @@ func measureDeletes(ctx context.Context, s *subject) ([]row, error) {
 	}, nil
 }
 
+// switchTo waits a little more than until the switch is done: the garbage
+// collector, the manager and the API server all have work with it.
 func (s *subject) switchTo(ctx context.Context, on bool) error {
+	change := s.off
 	if on {
-		return s.on(ctx)
+		change = s.on
 	}
-	return s.off(ctx)
+	if err := change(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(settle):
+		return nil
+	}
 }
 
 // deletes makes objects, deletes each once, and returns the median time of one
-// DELETE in milliseconds. Objects with labels must be refused, others not.
-func (s *subject) deletes(ctx context.Context, parallel int, labels map[string]string) (float64, error) {
+// DELETE in milliseconds. Each must be refused, or none.
+func (s *subject) deletes(ctx context.Context, parallel int, labels map[string]string, refused bool) (float64, error) {
 	objects := make([]*corev1.ConfigMap, deletesARound)
 	var making errgroup.Group
 	making.SetLimit(16)
@@ -110,7 +124,7 @@ func (s *subject) deletes(ctx context.Context, parallel int, labels map[string]s
 			begin := time.Now()
 			err := s.Client.Delete(ctx, o)
 			took := milliseconds(time.Since(begin))
-			if (labels == nil) != (err == nil) || err != nil && !apierrors.IsForbidden(err) {
+			if refused != (err != nil) || err != nil && !apierrors.IsForbidden(err) {
 				return fmt.Errorf("delete an object with the labels %v: %w", labels, err)
 			}
 			mu.Lock()
@@ -122,7 +136,7 @@ func (s *subject) deletes(ctx context.Context, parallel int, labels map[string]s
 	if err := group.Wait(); err != nil {
 		return 0, err
 	}
-	if labels != nil {
+	if refused {
 		if err := s.release(ctx, objects); err != nil {
 			return 0, err
 		}
