@@ -96,6 +96,9 @@ func TestLeader_twoAtOnceDoNotFight(t *testing.T) {
 	args := []string{"--leader-elect=false", "--config-map", ""}
 	e := testkit.New(t, testkit.Options{ManagerArgs: args})
 	g := gomega.NewWithT(t)
+	// One has repaired something of which the other knows nothing.
+	deletePolicy(t, e)
+	mustHeal(t, e)
 	first, second := e.Manager, e.StartManager(t, args...)
 	writes := func() (n float64) {
 		for _, e.Manager = range []*manager.Process{first, second} {

@@ -80,11 +80,9 @@ type Reconciler struct {
 	options Options
 	wake    chan event.GenericEvent
 
-	// installed is what the last pass brought about, repair what was last put
-	// back by hand, and brake slows a fight. Only Reconcile uses them, which is
-	// never run twice at once.
+	// installed is what the last pass brought about, and brake slows a fight.
+	// Only Reconcile uses them, which is never run twice at once.
 	installed []client.Object
-	repair    string
 	brake     *rate.Limiter
 	// pending are the resource versions that this Reconciler wrote and has not
 	// seen in the cache yet.
@@ -183,14 +181,12 @@ func (r *Reconciler) install(ctx context.Context, desired []client.Object) (reco
 		return reconcile.Result{}, err
 	}
 	r.installed = desired
-	message := "all admission objects are installed as declared"
 	if repairing && len(written) > 0 {
 		r.repaired(ctx, written)
 	}
-	if r.repair != "" {
-		message += "; " + r.repair
-	}
-	r.report(metav1.ConditionTrue, v1alpha1.ReasonInstalled, message)
+	// Nothing that this process remembers may be part of it: two that both
+	// believe to lead would overwrite each other's status without end.
+	r.report(metav1.ConditionTrue, v1alpha1.ReasonInstalled, "all admission objects are installed as declared")
 	return reconcile.Result{RequeueAfter: resync}, nil
 }
 
@@ -225,8 +221,6 @@ func (r *Reconciler) repaired(ctx context.Context, written []client.Object) {
 		names = append(names, kindOf(o)+"/"+o.GetName())
 	}
 	log.FromContext(ctx).Info("Restored admission objects that were changed or deleted by hand", "objects", names)
-	r.repair = fmt.Sprintf("at %s %d were restored after somebody changed or deleted them, the first %s",
-		r.options.Clock.Now().UTC().Format(time.RFC3339), len(names), names[0])
 	r.options.Repaired("Restored after somebody changed or deleted them: " + strings.Join(names, ", "))
 }
 
