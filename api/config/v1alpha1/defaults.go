@@ -19,6 +19,8 @@ const (
 	DefaultAuthorityValidity = 5 * 365 * 24 * time.Hour
 	// DefaultOverlap is how long a new authority is trusted before it signs.
 	DefaultOverlap = 24 * time.Hour
+	// DefaultMaxOverride is how long an override may be in force.
+	DefaultMaxOverride = time.Hour
 )
 
 // SetDefaults fills every field that is empty and has a default. A duration of
@@ -38,4 +40,7 @@ func SetDefaults(c *HoldfastConfiguration) {
 	c.Deletion.Mode = cmp.Or(c.Deletion.Mode, ModeEnforce)
 	c.Deletion.Labels.Karmada = cmp.Or(c.Deletion.Labels.Karmada, LabelOpen)
 	c.Deletion.Labels.Kruise = cmp.Or(c.Deletion.Labels.Kruise, LabelOpen)
+	c.Deletion.OnOutage = cmp.Or(c.Deletion.OnOutage, OutageRefuses)
+	c.Deletion.Overrides.MaxDuration = cmp.Or(c.Deletion.Overrides.MaxDuration, metav1.Duration{Duration: DefaultMaxOverride})
+	c.Deletion.Overrides.Approval = cmp.Or(c.Deletion.Overrides.Approval, ApprovalNotRequired)
 }

@@ -153,7 +153,55 @@ type DeletionConfiguration struct {
 	// off these again.
 	// +optional
 	WorkloadControllers []string `json:"workloadControllers,omitempty"`
+
+	// onOutage says what becomes of the deletion of a Namespace or a
+	// CustomResourceDefinition that carries no mark while no replica of Holdfast
+	// answers: Refuse, or Allow without having looked what hangs below. Default:
+	// Refuse.
+	// +optional
+	OnOutage OutageRule `json:"onOutage,omitempty"`
+
+	// overrides bounds DeletionOverrides.
+	// +optional
+	Overrides OverridesConfiguration `json:"overrides,omitzero"`
 }
+
+// OutageRule says what becomes of a request that no replica of Holdfast answers.
+//
+// +kubebuilder:validation:Enum=Refuse;Allow
+type OutageRule string
+
+const (
+	// OutageRefuses refuses it.
+	OutageRefuses OutageRule = "Refuse"
+	// OutageAllows lets it pass.
+	OutageAllows OutageRule = "Allow"
+)
+
+// OverridesConfiguration bounds DeletionOverrides.
+type OverridesConfiguration struct {
+	// maxDuration that an override may ask for: between 1s and 24h. Default: 1h.
+	// +optional
+	MaxDuration metav1.Duration `json:"maxDuration,omitzero"`
+
+	// approval says whether a second person must consent. Default: NotRequired.
+	// +optional
+	Approval ApprovalRule `json:"approval,omitempty"`
+}
+
+// ApprovalRule says whether a second person must consent.
+//
+// +kubebuilder:validation:Enum=NotRequired;Required
+type ApprovalRule string
+
+const (
+	// ApprovalNotRequired lets whoever may unprotect the target ask, and puts the
+	// override in force at once.
+	ApprovalNotRequired ApprovalRule = "NotRequired"
+	// ApprovalRequired lets anyone ask who may create overrides; a second person
+	// who may unprotect the target must consent.
+	ApprovalRequired ApprovalRule = "Required"
+)
 
 // DeletionLabels says which upstream labels are read, and how.
 type DeletionLabels struct {

@@ -15,11 +15,16 @@ const (
 	KarmadaDeletionProtectedLabel = "resourcetemplate.karmada.io/deletion-protected"
 
 	// KruiseDeletionProtectionLabel is the label of OpenKruise. Only the exact
-	// value ProtectAlways protects.
+	// values ProtectAlways and, on the kinds that it has a meaning for,
+	// ProtectCascading protect.
 	KruiseDeletionProtectionLabel = "policy.kruise.io/delete-protection"
 
 	// ProtectAlways is the label value that refuses every deletion.
 	ProtectAlways = "Always"
+
+	// ProtectCascading is the label value that refuses the deletion of an object
+	// while it is in use; see ModeCascading for what that is.
+	ProtectCascading = "Cascading"
 )
 
 const (
@@ -31,4 +36,64 @@ const (
 
 	// UnprotectResource is the resource that UnprotectVerb is granted on.
 	UnprotectResource = "resourcedeletionprotections"
+)
+
+// Marks are labels that Holdfast alone may write. They tell the policies what a
+// policy cannot look up itself. The annotation of the same key says more, for
+// people; nothing is decided by it.
+const (
+	// ProtectedByMark is on what a ResourceDeletionProtection with mode Always
+	// selects. Its value is the protection's name or, where there are more, their
+	// number followed by SeveralProtections.
+	ProtectedByMark = "holdfast.dev/protected-by"
+
+	// ProtectedWhileUsedByMark is the same for mode Cascading.
+	ProtectedWhileUsedByMark = "holdfast.dev/protected-while-used-by"
+
+	// HoldsProtectedMark is on a Namespace, a CustomResourceDefinition or an owner
+	// below which something protected hangs.
+	HoldsProtectedMark = "holdfast.dev/holds-protected"
+
+	// InUseMark is on a Service that has ready endpoints and may not be deleted
+	// while it has.
+	InUseMark = "holdfast.dev/in-use"
+
+	// OverrideMark is on the target of an active DeletionOverride. Its value is
+	// the override's name.
+	OverrideMark = "holdfast.dev/deletion-override"
+
+	// OverrideContentsMark is on it as well when the override includes the
+	// contents.
+	OverrideContentsMark = "holdfast.dev/deletion-override-contents"
+
+	// SeveralProtections ends the value of a mark that stands for several
+	// protections. No protection can have such a name.
+	SeveralProtections = "_protections"
+
+	// MarkSet is the value of a mark that has nothing else to say.
+	MarkSet = "true"
+)
+
+// Marks are the keys of all marks.
+var Marks = []string{
+	ProtectedByMark, ProtectedWhileUsedByMark, HoldsProtectedMark, InUseMark, OverrideMark, OverrideContentsMark,
+}
+
+const (
+	// BypassVerb is the RBAC verb, on a ResourceDeletionProtection by its name,
+	// that lets a user delete what it protects. A role that allows every verb does
+	// not count.
+	BypassVerb = "bypass"
+
+	// DeleteUncheckedAnnotation on a Namespace or CustomResourceDefinition, with
+	// the object's own name as its value, lets it be deleted without Holdfast
+	// having looked at what hangs below it. Where the object carries
+	// HoldsProtectedMark, the deletion then needs UnprotectVerb.
+	DeleteUncheckedAnnotation = "holdfast.dev/delete-unchecked"
+
+	// ProtectByDefaultLabel on a Namespace, with the value ProtectAlways, protects
+	// the Namespace and what people made in it, of the kinds that the annotation of
+	// the same key lists, as in "deployments.apps, services". It is alpha: feature
+	// gate DeletionProtectionByDefault.
+	ProtectByDefaultLabel = "holdfast.dev/protect-by-default"
 )

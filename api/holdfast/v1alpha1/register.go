@@ -17,7 +17,10 @@ var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 // AddToScheme adds the kinds of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Holdfast{}, &HoldfastList{})
+	s.AddKnownTypes(GroupVersion,
+		&Holdfast{}, &HoldfastList{},
+		&ResourceDeletionProtection{}, &ResourceDeletionProtectionList{},
+		&DeletionOverride{}, &DeletionOverrideList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

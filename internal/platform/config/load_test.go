@@ -65,6 +65,8 @@ deletion:
   scope: {namespaces: [a]}
   labels: {karmada: Ignore, kruise: Strict}
   workloadControllers: ["system:serviceaccount:kruise-system:kruise-manager"]
+  onOutage: Allow
+  overrides: {maxDuration: 10m, approval: Required}
 `,
 			want: func(c *configv1alpha1.HoldfastConfiguration) {
 				c.FeatureGates = map[string]bool{"SomeGate": true}
@@ -85,6 +87,11 @@ deletion:
 					Scope:               configv1alpha1.Scope{Namespaces: []string{"a"}},
 					Labels:              configv1alpha1.DeletionLabels{Karmada: configv1alpha1.LabelIgnored, Kruise: configv1alpha1.LabelStrict},
 					WorkloadControllers: []string{"system:serviceaccount:kruise-system:kruise-manager"},
+					OnOutage:            configv1alpha1.OutageAllows,
+					Overrides: configv1alpha1.OverridesConfiguration{
+						MaxDuration: metav1.Duration{Duration: 10 * time.Minute},
+						Approval:    configv1alpha1.ApprovalRequired,
+					},
 				}
 			},
 		},
@@ -201,6 +208,8 @@ deletion:
   scope: {namespaces: ["re:("]}
   labels: {karmada: "true", kruise: Always}
   workloadControllers: [a, "", "b c", a]
+  onOutage: Deny
+  overrides: {maxDuration: 25h, approval: Yes}
 `,
 			want: []string{
 				`featureGates: Invalid value: "a b": no feature gate can have this name: use letters and digits`,
@@ -223,6 +232,9 @@ deletion:
 				"deletion.workloadControllers[1]: Required value: write the name of a user, such as system:serviceaccount:NAMESPACE:NAME, or remove the item",
 				`deletion.workloadControllers[2]: Invalid value: "b c": must be one user name, without spaces; write each in an item of its own`,
 				`deletion.workloadControllers[3]: Duplicate value: "a"`,
+				`deletion.onOutage: Unsupported value: "Deny": supported values: "Refuse", "Allow"`,
+				`deletion.overrides.approval: Unsupported value: "Yes": supported values: "NotRequired", "Required"`,
+				`deletion.overrides.maxDuration: Invalid value: "25h0m0s": must be between 1s and 24h`,
 			},
 		},
 		{
@@ -360,6 +372,10 @@ deletion:
     karmada: Open
     kruise: Open
   mode: Enforce
+  onOutage: Refuse
+  overrides:
+    approval: NotRequired
+    maxDuration: 1h0m0s
 kind: HoldfastConfiguration
 scope:
   namespaces:

@@ -40,6 +40,21 @@ func Validate(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 	problems = append(problems, oneOf(deletion.Child("mode"), cfg.Deletion.Mode, configv1alpha1.Modes)...)
 	problems = append(problems, validateLabels(&cfg.Deletion.Labels, deletion.Child("labels"))...)
 	problems = append(problems, validateUserNames(cfg.Deletion.WorkloadControllers, deletion.Child("workloadControllers"))...)
+	problems = append(problems, oneOf(deletion.Child("onOutage"), cfg.Deletion.OnOutage,
+		[]configv1alpha1.OutageRule{configv1alpha1.OutageRefuses, configv1alpha1.OutageAllows})...)
+	problems = append(problems, validateOverrides(&cfg.Deletion.Overrides, deletion.Child("overrides"))...)
+	return problems
+}
+
+// maxOverride is the bound of the maximum, which the CRD repeats.
+const maxOverride = 24 * time.Hour
+
+func validateOverrides(o *configv1alpha1.OverridesConfiguration, path *field.Path) field.ErrorList {
+	problems := oneOf(path.Child("approval"), o.Approval,
+		[]configv1alpha1.ApprovalRule{configv1alpha1.ApprovalNotRequired, configv1alpha1.ApprovalRequired})
+	if d := o.MaxDuration.Duration; d < time.Second || d > maxOverride {
+		problems = append(problems, field.Invalid(path.Child("maxDuration"), d.String(), "must be between 1s and 24h"))
+	}
 	return problems
 }
 
