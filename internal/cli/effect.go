@@ -43,7 +43,7 @@ func effectOf(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.Par
 	switch {
 	case value == "":
 		return effectEmpty
-	case !k.Protects(value):
+	case !k.Protects(r, value):
 		return effectUnknown
 	case !deletable(k, r, o, ""):
 		return enforced(e, k, r, o, at)
@@ -68,7 +68,7 @@ func enforced(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.Par
 	switch {
 	case deletable(k, r, o, policy.ClusterControllers[0]):
 		return effectControllers
-	case !k.Knows(o.Labels[k.Label]):
+	case !k.Knows(r, o.Labels[k.Label]):
 		return effectProtectedUnknown
 	}
 	return effectProtected

@@ -27,6 +27,9 @@ func Policies(c configv1alpha1.DeletionConfiguration, where scope.Selection) []a
 	var out []admission.Policy
 	for _, k := range rules.Keys {
 		out = append(out, deletePolicy(rules, k))
+		if k.Mark != "" {
+			continue // package marks sees to it that nobody else writes it
+		}
 		if k.Strict {
 			out = append(out, unprotectPolicy(rules, k), bindPolicy(k))
 		}
@@ -39,19 +42,43 @@ func Policies(c configv1alpha1.DeletionConfiguration, where scope.Selection) []a
 }
 
 func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
-	validation := admissionregistrationv1.Validation{
-		Expression: "has(oldObject.metadata.deletionTimestamp) || variables.derived && variables.machine",
-		Message:    k.DeleteMessage(),
+	passes := []string{
+		"has(oldObject.metadata.deletionTimestamp)",
+		"variables.derived && variables.machine",
 	}
+	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject")})
+	if slices.Contains(k.Values, v1alpha1.ProtectCascading) {
+		variables = append(variables, used(), whileUsed(k))
+		passes = append(passes, "!("+protects(labelValue("oldObject", k.Label), k)+")", "variables.whileUsed && !variables.used")
+	}
+	switch k.Mark {
+	case policy.MarkContents:
+		variables = append(variables, admission.MayUnprotect())
+		passes = append(passes,
+			labelValue("oldObject", v1alpha1.OverrideContentsMark)+" != ''",
+			"request.?options.?propagationPolicy.orValue('') == 'Orphan' && !(variables.kind in "+usedKinds(policy.UsedByContents)+")",
+			"oldObject.metadata.?annotations["+cel.String(v1alpha1.DeleteUncheckedAnnotation)+"].orValue('') == oldObject.metadata.name && variables.mayUnprotect",
+		)
+	case policy.MarkWhileUsed:
+		variables = append(variables, used())
+		passes = append(passes, "!variables.used")
+		fallthrough
+	case policy.MarkProtection:
+		variables = append(variables, mayBypass(k)...)
+		passes = append(passes, released, "variables.given && !variables.givenEverything")
+	default:
+		passes = append(passes, released)
+	}
+	validation := admissionregistrationv1.Validation{Expression: strings.Join(passes, " || "), Message: k.DeleteMessage()}
 	if strings.Contains(k.DeleteMessage(), policy.TargetPlace) {
-		validation.MessageExpression = messageExpression(k.DeleteMessage())
+		validation.MessageExpression = messageExpression(k)
 		validation.Message = "This object is protected from deletion by the label " + k.Label
 	}
 	return admission.Policy{
 		Name: k.PolicyName(policy.RuleDelete),
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(protecting(k), rule("*", "*", admissionregistrationv1.Delete)),
-			Variables:        slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject")}),
+			Variables:        variables,
 			Validations:      []admissionregistrationv1.Validation{validation},
 		},
 	}
@@ -70,7 +97,7 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 				value("old", "oldObject", k.Label),
 				value("new", "object", k.Label),
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || !(" + protects("variables.old", k) + ")"},
-				mayUnprotect(),
+				admission.MayUnprotect(),
 				value("madeBefore", "oldObject", policy.MadeByLabel),
 				value("madeAfter", "object", policy.MadeByLabel),
 				{Name: "gainsOwner", Expression: "variables.madeAfter != variables.madeBefore && variables.madeAfter != '' || " +
@@ -104,7 +131,7 @@ func bindPolicy(k policy.Key) admission.Policy {
 			MatchConstraints: match(existing(k),
 				rule("", "pods/binding", admissionregistrationv1.Create),
 				rule("", "bindings", admissionregistrationv1.Create)),
-			Variables: []admissionregistrationv1.Variable{value("new", "object", k.Label), mayUnprotect()},
+			Variables: []admissionregistrationv1.Variable{value("new", "object", k.Label), admission.MayUnprotect()},
 			Validations: []admissionregistrationv1.Validation{{
 				Expression: "variables.new == " + cel.String(v1alpha1.ProtectAlways) + " || variables.mayUnprotect",
 				Message:    k.BindMessage(),
@@ -133,12 +160,12 @@ func valueSpec(k policy.Key, expression, message string) admissionregistrationv1
 		MatchConstraints: match(
 			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: k.Label, Operator: metav1.LabelSelectorOpExists},
-				{Key: k.Label, Operator: metav1.LabelSelectorOpNotIn, Values: append([]string{""}, k.Values...)},
+				{Key: k.Label, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"", v1alpha1.ProtectAlways}},
 			}},
 			rule("*", "*", admissionregistrationv1.Create, admissionregistrationv1.Update)),
 		Variables: []admissionregistrationv1.Variable{
 			value("new", "object", k.Label),
-			{Name: "known", Expression: "variables.new in " + cel.Strings(append([]string{""}, k.Values...))},
+			{Name: "known", Expression: known(k)},
 			{Name: "stands", Expression: "request.operation == 'UPDATE' && " +
 				labelValue("oldObject", k.Label) + " == variables.new"},
 			{Name: "elsewhere", Expression: "variables.new in " + cel.Strings(k.Elsewhere)},
@@ -146,129 +173,4 @@ func valueSpec(k policy.Key, expression, message string) admissionregistrationv1
 		},
 		Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: message}},
 	}
-}
-
-func match(objects *metav1.LabelSelector, rules ...admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.MatchResources {
-	return &admissionregistrationv1.MatchResources{ObjectSelector: objects, ResourceRules: rules}
-}
-
-func rule(group, resource string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
-	return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-		Operations: operations,
-		Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource},
-		},
-	}}
-}
-
-// existing selects objects that carry the label, whatever its value.
-func existing(k policy.Key) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: k.Label, Operator: metav1.LabelSelectorOpExists},
-	}}
-}
-
-// protecting selects objects that the label protects, as Key.Protects does.
-func protecting(k policy.Key) *metav1.LabelSelector {
-	if !k.AnyValue {
-		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: k.Label, Operator: metav1.LabelSelectorOpIn, Values: []string{v1alpha1.ProtectAlways}},
-		}}
-	}
-	selector := existing(k)
-	selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
-		Key: k.Label, Operator: metav1.LabelSelectorOpNotIn, Values: []string{""},
-	})
-	return selector
-}
-
-// protects is Key.Protects for a CEL value.
-func protects(value string, k policy.Key) string {
-	if k.AnyValue {
-		return value + " != ''"
-	}
-	return value + " == " + cel.String(v1alpha1.ProtectAlways)
-}
-
-// value makes a variable of a label's value.
-func value(name, object, label string) admissionregistrationv1.Variable {
-	return admissionregistrationv1.Variable{Name: name, Expression: labelValue(object, label)}
-}
-
-func labelValue(object, label string) string {
-	return object + ".metadata.?labels[" + cel.String(label) + "].orValue('')"
-}
-
-// identity makes the variables kind, as "group/resource", and machine, which
-// says whether a controller asks and not a person.
-func identity(rules policy.Rules) []admissionregistrationv1.Variable {
-	users := slices.Concat(policy.ClusterControllers, rules.WorkloadControllers)
-	return []admissionregistrationv1.Variable{
-		{Name: "kind", Expression: "request.resource.group + '/' + request.resource.resource"},
-		{Name: "user", Expression: "request.userInfo.?username.orValue('')"},
-		{Name: "machine", Expression: "variables.user in " + cel.Strings(users) +
-			" || variables.kind == '/pods' && variables.user.startsWith(" + cel.String(policy.KubeletUserPrefix) + ")"},
-	}
-}
-
-// derived makes the variable derived: whether controllers make and delete the
-// object all the time.
-func derived(object string) admissionregistrationv1.Variable {
-	return admissionregistrationv1.Variable{
-		Name: "derived",
-		Expression: "variables.kind in " + derivedKinds(true) +
-			" ? " + labelValue(object, policy.MadeByLabel) + " == " + cel.String(policy.MadeByValue) +
-			" : variables.kind in " + derivedKinds(false) + " && " + controlled(object),
-	}
-}
-
-// derivedKinds is a CEL list of policy.DerivedKinds; with unowned only of those
-// whose objects have no owner.
-func derivedKinds(unowned bool) string {
-	var kinds []string
-	for _, d := range policy.DerivedKinds {
-		if d.Unowned || !unowned {
-			kinds = append(kinds, d.Group+"/"+d.Resource)
-		}
-	}
-	return cel.Strings(kinds)
-}
-
-func controlled(object string) string {
-	return object + ".metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
-}
-
-// mayUnprotect asks the authorizer. The namespace is the one that
-// policy.UnprotectNamespace names; an empty one asks cluster-wide.
-func mayUnprotect() admissionregistrationv1.Variable {
-	return admissionregistrationv1.Variable{
-		Name: "mayUnprotect",
-		Expression: fmt.Sprintf("authorizer.group(%s).resource(%s)"+
-			".namespace(request.resource.group == '' && request.resource.resource == 'namespaces' ? '' : request.?namespace.orValue(''))"+
-			".check(%s).allowed()",
-			cel.String(v1alpha1.GroupName), cel.String(v1alpha1.UnprotectResource), cel.String(v1alpha1.UnprotectVerb)),
-	}
-}
-
-// messageExpression writes a message with places for the object as CEL.
-func messageExpression(message string) string {
-	target := "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group) + '/' + oldObject.metadata.name"
-	namespace := "(has(oldObject.metadata.namespace) ? ' -n ' + oldObject.metadata.namespace : '')"
-	var parts []string
-	for message != "" {
-		i, place, expression := len(message), "", ""
-		for p, e := range map[string]string{policy.TargetPlace: target, policy.NamespacePlace: namespace} {
-			if j := strings.Index(message, p); j >= 0 && j < i {
-				i, place, expression = j, p, e
-			}
-		}
-		if i > 0 {
-			parts = append(parts, cel.String(message[:i]))
-		}
-		if place != "" {
-			parts = append(parts, expression)
-		}
-		message = message[i+len(place):]
-	}
-	return strings.Join(parts, " + ")
 }

@@ -8,6 +8,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
@@ -80,6 +81,8 @@ func (r Rules) decideKey(k Key, req Request) []Finding {
 	switch {
 	case req.Operation == admissionv1.Delete && req.SubResource == "":
 		return r.onDelete(k, req)
+	case k.Mark != "":
+		return nil
 	case req.Operation == admissionv1.Update:
 		return slices.Concat(r.onUpdate(k, req), onValue(k, req))
 	case req.Operation == admissionv1.Create:
@@ -89,17 +92,22 @@ func (r Rules) decideKey(k Key, req Request) []Finding {
 }
 
 func (r Rules) onDelete(k Key, req Request) []Finding {
-	if !k.protects(req.OldObject) || terminating(req.OldObject) {
+	switch k.effect(req.Resource, labels(req.OldObject)[k.Label]) {
+	case open:
 		return nil
+	case protectedWhileUsed:
+		if !req.Used {
+			return nil
+		}
 	}
-	if derived(req.Resource, req.OldObject) && r.machine(req) {
+	if terminating(req.OldObject) || derived(req.Resource, req.OldObject) && r.machine(req) || k.letsPass(req) {
 		return nil
 	}
 	return []Finding{{Rule: RuleDelete, Key: k, Message: k.deleteMessage(req)}}
 }
 
 func (r Rules) onUpdate(k Key, req Request) []Finding {
-	if !k.Strict || !k.protects(req.OldObject) || terminating(req.OldObject) || req.MayUnprotect {
+	if !k.Strict || !k.protects(req.Resource, req.OldObject) || terminating(req.OldObject) || req.MayUnprotect {
 		return nil
 	}
 	var found []Finding
@@ -110,6 +118,23 @@ func (r Rules) onUpdate(k Key, req Request) []Finding {
 		found = append(found, Finding{Rule: RuleOwn, Key: k, Message: k.OwnMessage()})
 	}
 	return found
+}
+
+// letsPass says whether there is a way past the protection that leaves it in
+// force for others.
+func (k Key) letsPass(req Request) bool {
+	o := req.OldObject
+	switch k.Mark {
+	case MarkContents:
+		return o.Labels[v1alpha1.OverrideContentsMark] != "" ||
+			req.MayUnprotect && o.Annotations[v1alpha1.DeleteUncheckedAnnotation] == o.Name ||
+			req.Orphans && usedBy(req.Resource) != UsedByContents
+	case MarkProtection, MarkWhileUsed:
+		if req.MayBypass {
+			return true
+		}
+	}
+	return o.Labels[v1alpha1.OverrideMark] != "" || req.Released
 }
 
 // weakens says whether an update of a protected object touches its protection.
@@ -158,7 +183,7 @@ func isBinding(req Request) bool {
 
 func onValue(k Key, req Request) []Finding {
 	value := labels(req.Object)[k.Label]
-	if req.SubResource != "" || k.Knows(value) {
+	if req.SubResource != "" || k.Knows(req.Resource, value) {
 		return nil
 	}
 	stands := req.Operation == admissionv1.Update && labels(req.OldObject)[k.Label] == value
@@ -168,7 +193,9 @@ func onValue(k Key, req Request) []Finding {
 	return []Finding{{Rule: RuleValue, Key: k, Message: k.ValueMessage()}}
 }
 
-func (k Key) protects(o *metav1.PartialObjectMetadata) bool { return k.Protects(labels(o)[k.Label]) }
+func (k Key) protects(r schema.GroupResource, o *metav1.PartialObjectMetadata) bool {
+	return k.Protects(r, labels(o)[k.Label])
+}
 
 func labels(o *metav1.PartialObjectMetadata) map[string]string {
 	if o == nil {

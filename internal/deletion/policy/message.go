@@ -15,25 +15,44 @@ import (
 
 // Places in a message where the object stands: TargetPlace as kubectl writes it
 // ("deployments.apps/web"), NamespacePlace as the flag that goes with it
-// (" -n shop"), empty for a cluster-scoped object.
+// (" -n shop"), empty for a cluster-scoped object. DetailPlace is where the
+// mark's annotation stands, or its value if there is none, and WhilePlace where a
+// label protects only an object that is in use.
 const (
 	TargetPlace    = "{target}"
 	NamespacePlace = "{namespace}"
+	DetailPlace    = "{detail}"
+	WhilePlace     = "{while}"
 )
+
+// WhileUsed is what WhilePlace becomes.
+const WhileUsed = " while it is in use"
 
 // DeleteMessage is the text of RuleDelete, with places for the object. It names
 // the object because the API server does not when a whole collection is
 // deleted. Karmada's label keeps the text that its users and scripts know.
 func (k Key) DeleteMessage() string {
-	const off = "kubectl label " + TargetPlace + NamespacePlace + " "
+	const (
+		off      = "kubectl label " + TargetPlace + NamespacePlace + " "
+		override = ". To let this one object go for a while: kubectl holdfast override ask " + TargetPlace + NamespacePlace + " --reason WHY"
+	)
+	switch k.Mark {
+	case MarkProtection:
+		return TargetPlace + " is protected from deletion by ResourceDeletionProtection " + DetailPlace + override
+	case MarkWhileUsed:
+		return TargetPlace + " is protected from deletion" + WhileUsed + " by ResourceDeletionProtection " + DetailPlace + override
+	case MarkContents:
+		return TargetPlace + " is not deleted because of what hangs below it: " + DetailPlace +
+			". To see all of it: kubectl holdfast why delete " + TargetPlace + NamespacePlace
+	}
 	switch k.Label {
 	case v1alpha1.KarmadaDeletionProtectedLabel:
 		return "This resource is protected, please make sure to remove the label: " + k.Label
 	case v1alpha1.DeletionProtectedLabel:
-		return TargetPlace + " is protected from deletion by the label " + k.Label +
+		return TargetPlace + " is protected from deletion" + WhilePlace + " by the label " + k.Label +
 			". Whoever holds the right to unprotect it can run: " + off + k.Label + "-"
 	default:
-		return TargetPlace + " is protected from deletion by the label " + k.Label +
+		return TargetPlace + " is protected from deletion" + WhilePlace + " by the label " + k.Label +
 			". Take the label away first: " + off + k.Label + "-"
 	}
 }
@@ -59,7 +78,7 @@ func (k Key) BindMessage() string {
 
 // ValueMessage is the text of RuleValue.
 func (k Key) ValueMessage() string {
-	return fmt.Sprintf("the label %s may be %s, or empty to protect nothing", k.Label, strings.Join(k.Values, " or "))
+	return fmt.Sprintf("the label %s may be %s, or empty to protect nothing", k.Label, k.values())
 }
 
 // ValueStandsMessage is the text of RuleValueStands.
@@ -69,15 +88,31 @@ func (k Key) ValueStandsMessage() string {
 		effect = "protects this object as " + v1alpha1.ProtectAlways + " does"
 	}
 	return fmt.Sprintf("the label %s has a value that Holdfast does not act on and %s; it may be %s, or empty to protect nothing",
-		k.Label, effect, strings.Join(k.Values, " or "))
+		k.Label, effect, k.values())
+}
+
+// values lists what the label may be set to.
+func (k Key) values() string {
+	text := strings.Join(k.Values, " or ")
+	return strings.ReplaceAll(text, v1alpha1.ProtectCascading,
+		v1alpha1.ProtectCascading+" on what can be in use (a Namespace, CustomResourceDefinition, Service, Ingress or workload with replicas)")
 }
 
 func (k Key) deleteMessage(req Request) string {
-	flag := ""
-	if ns := req.OldObject.Namespace; ns != "" {
-		flag = " -n " + ns
+	o := req.OldObject
+	flag, while := "", ""
+	if o.Namespace != "" {
+		flag = " -n " + o.Namespace
 	}
-	return strings.NewReplacer(TargetPlace, Target(req.Resource, req.OldObject), NamespacePlace, flag).Replace(k.DeleteMessage())
+	if k.effect(req.Resource, o.Labels[k.Label]) == protectedWhileUsed {
+		while = WhileUsed
+	}
+	detail, ok := o.Annotations[k.Label]
+	if !ok {
+		detail = o.Labels[k.Label]
+	}
+	return strings.NewReplacer(TargetPlace, Target(req.Resource, o), NamespacePlace, flag, DetailPlace, detail, WhilePlace, while).
+		Replace(k.DeleteMessage())
 }
 
 // Target writes an object as kubectl takes it: deployments.apps/web.

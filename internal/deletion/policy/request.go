@@ -25,11 +25,21 @@ type Request struct {
 	Object *metav1.PartialObjectMetadata
 	// OldObject is the object as it stands; nil when it is created.
 	OldObject *metav1.PartialObjectMetadata
+	// Used says whether OldObject is in use, as Used has it.
+	Used bool
+	// Orphans says that what OldObject owns is to stay when it is deleted.
+	Orphans bool
+	// Released says that the object is in a namespace that is being deleted
+	// together with what is in it, by a DeletionOverride.
+	Released bool
 	// User is the name of whoever asks.
 	User string
 	// MayUnprotect says whether User holds the verb unprotect in
 	// UnprotectNamespace. It is asked of the cluster's authorizer.
 	MayUnprotect bool
+	// MayBypass says whether User was given the verb bypass on the protection that
+	// a mark of OldObject names, and not merely every verb.
+	MayBypass bool
 }
 
 // ErrNoObject is returned for a request that names no object to judge. Whoever
@@ -37,7 +47,7 @@ type Request struct {
 var ErrNoObject = errors.New("the request carries no object")
 
 // FromAdmission reads what the rules need out of an admission request; it
-// leaves MayUnprotect false. The name of the object is taken from the object:
+// leaves Released, MayUnprotect and MayBypass false, which it cannot know. The name of the object is taken from the object:
 // the request's own is empty when a whole collection is deleted.
 func FromAdmission(in *admissionv1.AdmissionRequest) (Request, error) {
 	req := Request{
@@ -60,7 +70,30 @@ func FromAdmission(in *admissionv1.AdmissionRequest) (Request, error) {
 		in.Operation == admissionv1.Delete && req.OldObject == nil:
 		return Request{}, ErrNoObject
 	}
+	if in.Operation == admissionv1.Delete {
+		if err := req.readDelete(in); err != nil {
+			return Request{}, err
+		}
+	}
 	return req, nil
+}
+
+// readDelete reads what counts for a deletion beside the metadata.
+func (r *Request) readDelete(in *admissionv1.AdmissionRequest) error {
+	var object map[string]any
+	if err := json.Unmarshal(in.OldObject.Raw, &object); err != nil {
+		return fmt.Errorf("decode oldObject: %w", err)
+	}
+	r.Used = Used(r.Resource, object)
+	if len(in.Options.Raw) == 0 {
+		return nil
+	}
+	var options metav1.DeleteOptions
+	if err := json.Unmarshal(in.Options.Raw, &options); err != nil {
+		return fmt.Errorf("decode options: %w", err)
+	}
+	r.Orphans = options.PropagationPolicy != nil && *options.PropagationPolicy == metav1.DeletePropagationOrphan
+	return nil
 }
 
 func decode(raw []byte) (*metav1.PartialObjectMetadata, error) {

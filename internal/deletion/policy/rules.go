@@ -6,6 +6,8 @@ package policy
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
@@ -17,34 +19,72 @@ type Key struct {
 	// Label is the label's key.
 	Label string
 	// Values are the values that the label may be set to, beside the empty one,
-	// which does not protect.
+	// which does not protect. ProtectCascading is one on UsedKinds only.
 	Values []string
-	// Elsewhere are values that mean something to the label's own project and
-	// nothing here: they may be set, and are warned of.
+	// Elsewhere are values that mean something to the label's own project: where
+	// they mean nothing here they may be set all the same, and are warned of.
 	Elsewhere []string
 	// AnyValue makes a value that is not in Values protect as well, so that a
 	// typing error never leaves an object open.
 	AnyValue bool
 	// Strict makes taking the protection away a right of its own.
 	Strict bool
+	// Mark is what a mark says; empty for a label that people set. Nobody but
+	// Holdfast writes a mark (package marks sees to that), so a mark needs no rule
+	// but the one against deletion.
+	Mark Mark
 }
 
-// Protects says whether an object whose label has this value is protected.
-func (k Key) Protects(value string) bool {
-	if k.AnyValue {
-		return value != ""
+// Mark is what a mark of Holdfast's says.
+type Mark string
+
+const (
+	// MarkProtection says that a ResourceDeletionProtection selects the object.
+	MarkProtection Mark = "protection"
+	// MarkWhileUsed says that one with mode Cascading does.
+	MarkWhileUsed Mark = "protection-while-used"
+	// MarkContents says that something protected hangs below the object.
+	MarkContents Mark = "contents"
+)
+
+// effect is what a label's value does for an object.
+type effect int
+
+const (
+	open effect = iota
+	protected
+	// protectedWhileUsed protects an object of one of UsedKinds.
+	protectedWhileUsed
+)
+
+// effect of a value on an object of a kind.
+func (k Key) effect(r schema.GroupResource, value string) effect {
+	switch {
+	case value == "":
+		return open
+	case k.Mark == MarkWhileUsed:
+		return protectedWhileUsed
+	case value == v1alpha1.ProtectCascading && slices.Contains(k.Values, value) && canBeUsed(r):
+		return protectedWhileUsed
+	case k.AnyValue, value == v1alpha1.ProtectAlways:
+		return protected
 	}
-	return value == v1alpha1.ProtectAlways
+	return open
 }
 
-// Knows says whether the label may be set to this value.
-func (k Key) Knows(value string) bool {
-	return value == "" || slices.Contains(k.Values, value)
+// Protects says whether a label with this value protects an object of a kind,
+// be it for as long as it is in use.
+func (k Key) Protects(r schema.GroupResource, value string) bool { return k.effect(r, value) != open }
+
+// Knows says whether the label may be set to this value on an object of a kind.
+func (k Key) Knows(r schema.GroupResource, value string) bool {
+	return value == "" || slices.Contains(k.Values, value) && (value != v1alpha1.ProtectCascading || canBeUsed(r))
 }
 
 // Rules are what the configuration makes of the deletion guard.
 type Rules struct {
-	// Keys are the labels that are read, the strict one first.
+	// Keys are the labels that are read, the strict one first, then the upstream
+	// ones, then the marks.
 	Keys []Key
 	// WorkloadControllers are user names that count as the cluster's own
 	// controllers, beside ClusterControllers.
@@ -54,11 +94,12 @@ type Rules struct {
 // NewRules reads the rules out of a configuration that is valid and defaulted.
 func NewRules(c configv1alpha1.DeletionConfiguration) Rules {
 	always := []string{v1alpha1.ProtectAlways}
+	both := []string{v1alpha1.ProtectAlways, v1alpha1.ProtectCascading}
 	rules := Rules{
 		Keys: []Key{{
 			Name:     "holdfast",
 			Label:    v1alpha1.DeletionProtectedLabel,
-			Values:   always,
+			Values:   both,
 			AnyValue: true,
 			Strict:   true,
 		}},
@@ -67,10 +108,11 @@ func NewRules(c configv1alpha1.DeletionConfiguration) Rules {
 	for _, upstream := range []struct {
 		name, label string
 		rule        configv1alpha1.LabelRule
+		values      []string
 		elsewhere   []string
 	}{
-		{"karmada", v1alpha1.KarmadaDeletionProtectedLabel, c.Labels.Karmada, nil},
-		{"kruise", v1alpha1.KruiseDeletionProtectionLabel, c.Labels.Kruise, []string{"Cascading"}},
+		{"karmada", v1alpha1.KarmadaDeletionProtectedLabel, c.Labels.Karmada, always, nil},
+		{"kruise", v1alpha1.KruiseDeletionProtectionLabel, c.Labels.Kruise, both, []string{v1alpha1.ProtectCascading}},
 	} {
 		if upstream.rule == configv1alpha1.LabelIgnored {
 			continue
@@ -78,10 +120,25 @@ func NewRules(c configv1alpha1.DeletionConfiguration) Rules {
 		rules.Keys = append(rules.Keys, Key{
 			Name:      upstream.name,
 			Label:     upstream.label,
-			Values:    always,
+			Values:    upstream.values,
 			Elsewhere: upstream.elsewhere,
 			Strict:    upstream.rule == configv1alpha1.LabelStrict,
 		})
 	}
+	for _, mark := range []struct {
+		says  Mark
+		label string
+	}{
+		{MarkProtection, v1alpha1.ProtectedByMark},
+		{MarkWhileUsed, v1alpha1.ProtectedWhileUsedByMark},
+		{MarkContents, v1alpha1.HoldsProtectedMark},
+	} {
+		rules.Keys = append(rules.Keys, Key{Name: string(mark.says), Label: mark.label, AnyValue: true, Mark: mark.says})
+	}
 	return rules
+}
+
+// Labels are the keys that people set.
+func (r Rules) Labels() []Key {
+	return slices.DeleteFunc(slices.Clone(r.Keys), func(k Key) bool { return k.Mark != "" })
 }

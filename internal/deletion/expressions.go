@@ -1,0 +1,202 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+)
+
+func match(objects *metav1.LabelSelector, rules ...admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.MatchResources {
+	return &admissionregistrationv1.MatchResources{ObjectSelector: objects, ResourceRules: rules}
+}
+
+func rule(group, resource string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
+	return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+		Operations: operations,
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource},
+		},
+	}}
+}
+
+// existing selects objects that carry the label, whatever its value.
+func existing(k policy.Key) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: k.Label, Operator: metav1.LabelSelectorOpExists},
+	}}
+}
+
+// protecting selects objects that the label protects, as Key.Protects does.
+func protecting(k policy.Key) *metav1.LabelSelector {
+	if !k.AnyValue {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: k.Label, Operator: metav1.LabelSelectorOpIn, Values: k.Values},
+		}}
+	}
+	selector := existing(k)
+	selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
+		Key: k.Label, Operator: metav1.LabelSelectorOpNotIn, Values: []string{""},
+	})
+	return selector
+}
+
+// protects is Key.Protects for a CEL value.
+func protects(value string, k policy.Key) string {
+	if k.AnyValue {
+		return value + " != ''"
+	}
+	always := value + " == " + cel.String(v1alpha1.ProtectAlways)
+	if !slices.Contains(k.Values, v1alpha1.ProtectCascading) {
+		return always
+	}
+	return always + " || " + value + " == " + cel.String(v1alpha1.ProtectCascading) + " && variables.kind in " + usedKinds("")
+}
+
+// value makes a variable of a label's value.
+func value(name, object, label string) admissionregistrationv1.Variable {
+	return admissionregistrationv1.Variable{Name: name, Expression: labelValue(object, label)}
+}
+
+func labelValue(object, label string) string {
+	return object + ".metadata.?labels[" + cel.String(label) + "].orValue('')"
+}
+
+// identity makes the variables kind, as "group/resource", and machine, which
+// says whether a controller asks and not a person.
+func identity(rules policy.Rules) []admissionregistrationv1.Variable {
+	users := slices.Concat(policy.ClusterControllers, rules.WorkloadControllers)
+	return []admissionregistrationv1.Variable{
+		{Name: "kind", Expression: "request.resource.group + '/' + request.resource.resource"},
+		{Name: "user", Expression: "request.userInfo.?username.orValue('')"},
+		{Name: "machine", Expression: "variables.user in " + cel.Strings(users) +
+			" || variables.kind == '/pods' && variables.user.startsWith(" + cel.String(policy.KubeletUserPrefix) + ")"},
+	}
+}
+
+// derived makes the variable derived: whether controllers make and delete the
+// object all the time.
+func derived(object string) admissionregistrationv1.Variable {
+	return admissionregistrationv1.Variable{
+		Name: "derived",
+		Expression: "variables.kind in " + derivedKinds(true) +
+			" ? " + labelValue(object, policy.MadeByLabel) + " == " + cel.String(policy.MadeByValue) +
+			" : variables.kind in " + derivedKinds(false) + " && " + controlled(object),
+	}
+}
+
+// derivedKinds is a CEL list of policy.DerivedKinds; with unowned only of those
+// whose objects have no owner.
+func derivedKinds(unowned bool) string {
+	var kinds []string
+	for _, d := range policy.DerivedKinds {
+		if d.Unowned || !unowned {
+			kinds = append(kinds, d.Group+"/"+d.Resource)
+		}
+	}
+	return cel.Strings(kinds)
+}
+
+func controlled(object string) string {
+	return object + ".metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
+}
+
+// messageExpression is the text of a refusal, with the object in its places.
+func messageExpression(k policy.Key) string {
+	places := map[string]string{
+		policy.TargetPlace:    "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group) + '/' + oldObject.metadata.name",
+		policy.NamespacePlace: "(has(oldObject.metadata.namespace) ? ' -n ' + oldObject.metadata.namespace : '')",
+		policy.DetailPlace:    "oldObject.metadata.?annotations[" + cel.String(k.Label) + "].orValue(" + labelValue("oldObject", k.Label) + ")",
+		policy.WhilePlace:     "''",
+	}
+	if slices.Contains(k.Values, v1alpha1.ProtectCascading) {
+		places[policy.WhilePlace] = "(variables.whileUsed ? " + cel.String(policy.WhileUsed) + " : '')"
+	}
+	message := k.DeleteMessage()
+	var parts []string
+	for message != "" {
+		i, place := len(message), ""
+		for p := range places {
+			if j := strings.Index(message, p); j >= 0 && j < i {
+				i, place = j, p
+			}
+		}
+		if i > 0 {
+			parts = append(parts, cel.String(message[:i]))
+		}
+		if place != "" {
+			parts = append(parts, places[place])
+		}
+		message = message[i+len(place):]
+	}
+	return strings.Join(parts, " + ")
+}
+
+// released lets a deletion pass because of a DeletionOverride of the object, or
+// of its namespace with what is in it.
+var released = labelValue("oldObject", v1alpha1.OverrideMark) + " != ''" +
+	" || namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp) && " +
+	labelValue("namespaceObject", v1alpha1.OverrideContentsMark) + " != ''"
+
+// mayBypass asks for the verb that lets a user delete what a protection protects,
+// and for every verb, because a role that allows everything does not mean this.
+// They are two variables: asking the authorizer twice is most of what one
+// expression may cost.
+func mayBypass(k policy.Key) []admissionregistrationv1.Variable {
+	check := fmt.Sprintf("authorizer.group(%s).resource(%s).name(%s)", cel.String(v1alpha1.GroupName),
+		cel.String(v1alpha1.UnprotectResource), labelValue("oldObject", k.Label))
+	return []admissionregistrationv1.Variable{
+		{Name: "given", Expression: check + ".check(" + cel.String(v1alpha1.BypassVerb) + ").allowed()"},
+		{Name: "givenEverything", Expression: check + ".check('*').allowed()"},
+	}
+}
+
+// used says what policy.Used does.
+func used() admissionregistrationv1.Variable {
+	addresses := "size(oldObject.?status.?loadBalancer.?ingress.orValue([])) > 0"
+	return admissionregistrationv1.Variable{
+		Name: "used",
+		Expression: "variables.kind in " + usedKinds(policy.UsedByReplicas) + " ? oldObject.?spec.?replicas.orValue(1) > 0 : " +
+			"variables.kind in " + usedKinds(policy.UsedByTraffic) + " && (" + addresses +
+			" || variables.kind == '/services' && " + labelValue("oldObject", v1alpha1.InUseMark) + " != '')",
+	}
+}
+
+// whileUsed says whether the label protects only while the object is in use.
+func whileUsed(k policy.Key) admissionregistrationv1.Variable {
+	return admissionregistrationv1.Variable{
+		Name: "whileUsed",
+		Expression: labelValue("oldObject", k.Label) + " == " + cel.String(v1alpha1.ProtectCascading) +
+			" && variables.kind in " + usedKinds(""),
+	}
+}
+
+// known says what policy.Key.Knows does, of the variables new and kind.
+func known(k policy.Key) string {
+	always := "variables.new in " + cel.Strings([]string{"", v1alpha1.ProtectAlways})
+	if !slices.Contains(k.Values, v1alpha1.ProtectCascading) {
+		return always
+	}
+	return always + " || variables.new == " + cel.String(v1alpha1.ProtectCascading) +
+		" && request.resource.group + '/' + request.resource.resource in " + usedKinds("")
+}
+
+// usedKinds lists the kinds that show their use in some way; all of them for "".
+func usedKinds(by policy.UsedBy) string {
+	var kinds []string
+	for _, k := range policy.UsedKinds {
+		if by == "" || k.By == by {
+			kinds = append(kinds, k.Group+"/"+k.Resource)
+		}
+	}
+	return cel.Strings(kinds)
+}
