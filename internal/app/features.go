@@ -4,12 +4,18 @@
 package app
 
 import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
@@ -19,48 +25,82 @@ type feature struct {
 	// mode and scope are its parts of the configuration.
 	mode  func(*configv1alpha1.HoldfastConfiguration) configv1alpha1.Mode
 	scope func(*configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope
-	// policies it wants in the API server, in its scope.
+	// policies and webhooks it wants in the API server, in its scope.
 	policies func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Policy
+	webhooks func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Webhook
+	// setup adds its controllers to the manager, and wake asks them to look at the
+	// configuration again.
+	setup func(context.Context, ctrl.Manager) error
+	wake  func()
 }
 
-// allFeatures is the only list of the features.
-var allFeatures = []feature{
-	{
-		name:  "deletion",
-		mode:  func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Mode { return c.Deletion.Mode },
-		scope: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope { return c.Deletion.Scope },
-		policies: func(c *configv1alpha1.HoldfastConfiguration, s scope.Selection) []admission.Policy {
-			return deletion.Policies(c.Deletion, s)
+// newFeatures makes all features; it is the only list of them.
+func (g *guard) newFeatures() []feature {
+	guarding := deletion.NewGuard(deletion.Options{
+		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset,
+		Config: func() (configv1alpha1.DeletionConfiguration, scope.Scope) {
+			c := g.config.Current()
+			s, err := scope.Compile(c.Scope, c.Deletion.Scope)
+			if err != nil { // the loader has compiled it
+				ctrl.Log.Error(err, "Scope cannot be compiled")
+			}
+			return c.Deletion, s
 		},
-	},
+	})
+	guarding.RegisterMetrics(metrics.Registry)
+	return []feature{
+		{
+			name:  "deletion",
+			mode:  func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Mode { return c.Deletion.Mode },
+			scope: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope { return c.Deletion.Scope },
+			policies: func(c *configv1alpha1.HoldfastConfiguration, s scope.Selection) []admission.Policy {
+				return deletion.Policies(deletion.PolicyOptions{
+					Config: c.Deletion, Scope: s, Users: []string{g.user}, ByDefault: g.gates.Enabled(deletion.ByDefaultGate),
+				})
+			},
+			webhooks: func(c *configv1alpha1.HoldfastConfiguration, s scope.Selection) []admission.Webhook {
+				return guarding.Webhooks(c.Deletion, s)
+			},
+			setup: guarding.SetupWithManager,
+			wake:  guarding.Wake,
+		},
+	}
 }
 
 // gateSpecs are the feature gates of all features.
-var gateSpecs = map[featuregate.Feature]featuregate.VersionedSpecs{}
+var gateSpecs = map[featuregate.Feature]featuregate.VersionedSpecs{
+	deletion.ByDefaultGate: {{Version: version.MustParse("0.1"), Default: false, PreRelease: featuregate.Alpha}},
+}
 
 // crdGroups are the groups of the CRDs that Holdfast brings.
 var crdGroups = []string{v1alpha1.GroupName}
 
 // featureStatus says in which mode each feature is.
-func featureStatus(c *configv1alpha1.HoldfastConfiguration) []v1alpha1.FeatureStatus {
-	out := make([]v1alpha1.FeatureStatus, 0, len(allFeatures))
-	for _, f := range allFeatures {
+func (g *guard) featureStatus(c *configv1alpha1.HoldfastConfiguration) []v1alpha1.FeatureStatus {
+	out := make([]v1alpha1.FeatureStatus, 0, len(g.features))
+	for _, f := range g.features {
 		out = append(out, v1alpha1.FeatureStatus{Name: f.name, Mode: string(f.mode(c))})
 	}
 	return out
 }
 
 // declare collects what a configuration wants in the API server.
-func declare(c *configv1alpha1.HoldfastConfiguration, self admission.Self, webhooks []admission.Webhook) (admission.Declaration, error) {
+func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.Self) (admission.Declaration, error) {
 	self.Mode = c.Admission.SelfProtection
 	self.CRDGroups = crdGroups
-	d := admission.Declaration{Policies: []admission.Policy{self.Policy()}, Webhooks: webhooks}
-	for _, f := range allFeatures {
+	d := admission.Declaration{Policies: []admission.Policy{self.Policy()}, Webhooks: g.configurationWebhook()}
+	marked := configv1alpha1.ModeOff
+	for _, f := range g.features {
 		s, err := scope.Compile(c.Scope, f.scope(c))
 		if err != nil {
 			return admission.Declaration{}, err
 		}
 		d.Policies = append(d.Policies, f.policies(c, s.Selection())...)
+		d.Webhooks = append(d.Webhooks, f.webhooks(c, s.Selection())...)
+		if f.mode(c) != configv1alpha1.ModeOff {
+			marked = configv1alpha1.ModeEnforce // a mark that can be faked is worth nothing, whatever the verdicts do
+		}
 	}
+	d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)
 	return d, nil
 }

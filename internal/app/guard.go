@@ -9,6 +9,10 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -24,6 +28,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/certs"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/platform/features"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/status"
 )
 
@@ -42,7 +48,10 @@ type guard struct {
 	certs     *certs.Manager
 	admission *admission.Reconciler
 	status    *status.Reconciler
-	webhooks  []admission.Webhook
+	kinds     *inventory.Kinds
+	metadata  metadata.Interface
+	clientset kubernetes.Interface
+	features  []feature
 	informers []cache.Informer
 }
 
@@ -84,7 +93,31 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 	if g.informers, err = startInformers(ctx, g.mgr.GetCache(), cachedObjects(o)); err != nil {
 		return nil, err
 	}
-	return g, g.setup()
+	if err := g.newClients(rc); err != nil {
+		return nil, err
+	}
+	return g, g.setup(ctx)
+}
+
+// newClients makes the clients that read past the cache.
+func (g *guard) newClients(rc *rest.Config) error {
+	var err error
+	if g.metadata, err = metadata.NewForConfig(rc); err != nil {
+		return fmt.Errorf("make metadata client: %w", err)
+	}
+	if g.clientset, err = kubernetes.NewForConfig(rc); err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	dyn, err := dynamic.NewForConfig(rc)
+	if err != nil {
+		return fmt.Errorf("make dynamic client: %w", err)
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(rc)
+	if err != nil {
+		return fmt.Errorf("make discovery client: %w", err)
+	}
+	g.kinds = inventory.NewKinds(d, dyn, g.metadata)
+	return nil
 }
 
 // restConfig is for the guarded API server. There is no client-side rate limit:
@@ -129,7 +162,7 @@ func (g *guard) newManager(rc *rest.Config, scheme *schemeType) (ctrl.Manager, e
 }
 
 // setup makes the parts and connects them.
-func (g *guard) setup() error {
+func (g *guard) setup(ctx context.Context) error {
 	mgr, o := g.mgr, g.options
 	certMetrics, err := certs.NewMetrics(metrics.Registry)
 	if err != nil {
@@ -151,11 +184,16 @@ func (g *guard) setup() error {
 		Clock:    clock.RealClock{},
 	})
 	g.status = status.NewReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{}, g.observe)
-	g.webhooks = g.configurationWebhook()
-	for _, w := range g.webhooks {
+	g.features = g.newFeatures()
+	declared, err := g.declare(g.config.Current(), g.self())
+	if err != nil {
+		return err
+	}
+	for _, w := range declared.Webhooks {
 		mgr.GetWebhookServer().Register(w.Path, w.Handler)
 	}
 	admission.RegisterMetrics(metrics.Registry)
+	marks.RegisterMetrics(metrics.Registry)
 	if err := config.RegisterMetrics(metrics.Registry, g.config); err != nil {
 		return err
 	}
@@ -168,6 +206,9 @@ func (g *guard) setup() error {
 		g.certs.Wake()
 		g.admission.Wake()
 		g.status.Wake()
+		for _, f := range g.features {
+			f.wake()
+		}
 	})
 	for _, c := range []interface{ SetupWithManager(ctrl.Manager) error }{
 		g.certs,
@@ -177,6 +218,14 @@ func (g *guard) setup() error {
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("set up controller: %w", err)
+		}
+	}
+	if err := mgr.Add(g.kinds); err != nil {
+		return err
+	}
+	for _, f := range g.features {
+		if err := f.setup(ctx, mgr); err != nil {
+			return fmt.Errorf("set up %s: %w", f.name, err)
 		}
 	}
 	if err := g.watchConfiguration(); err != nil {
@@ -196,7 +245,11 @@ func (g *guard) secretName() string { return g.config.Current().Certificates.Sec
 // validated, so that what is left to go wrong is a bug; then the last
 // declaration that worked stays.
 func (g *guard) wanted() (admission.Wanted, error) {
-	self := admission.Self{Namespace: g.options.Namespace, ConfigMap: g.options.ConfigMap, Users: []string{g.user}}
-	d, err := declare(g.config.Current(), self, g.webhooks)
+	d, err := g.declare(g.config.Current(), g.self())
 	return admission.Wanted{Declaration: d, CABundle: g.certs.CABundle()}, err
+}
+
+// self is what the rules that protect Holdfast need to know.
+func (g *guard) self() admission.Self {
+	return admission.Self{Namespace: g.options.Namespace, ConfigMap: g.options.ConfigMap, Users: []string{g.user}}
 }

@@ -67,7 +67,7 @@ func (everyReplica) NeedLeaderElection() bool          { return false }
 func (g *guard) observe() status.Observed {
 	return status.Observed{
 		Version:  version.Version,
-		Features: featureStatus(g.config.Current()),
+		Features: g.featureStatus(g.config.Current()),
 		Conditions: []metav1.Condition{
 			g.admission.Condition(),
 			certificateCondition(g.certs.Check(), g.certs.NotAfter(), time.Now()),

@@ -46,6 +46,8 @@ func newScheme() (*schemeType, error) {
 	return scheme, nil
 }
 
+const crdRemedy = "apply Holdfast's CustomResourceDefinitions first, those in config/crd"
+
 // require checks that the API server serves what Holdfast stands on.
 func require(ctx context.Context, c client.Client) error {
 	for _, r := range []struct {
@@ -53,7 +55,9 @@ func require(ctx context.Context, c client.Client) error {
 		remedy string
 	}{
 		{&admissionregistrationv1.ValidatingAdmissionPolicy{}, "Holdfast needs Kubernetes 1.30 or newer"},
-		{&v1alpha1.Holdfast{}, "apply Holdfast's CustomResourceDefinitions first, those in config/crd"},
+		{&v1alpha1.Holdfast{}, crdRemedy},
+		{&v1alpha1.ResourceDeletionProtection{}, crdRemedy},
+		{&v1alpha1.DeletionOverride{}, crdRemedy},
 	} {
 		err := retry(ctx, func(context.Context) error {
 			_, err := c.IsObjectNamespaced(r.object)
@@ -123,6 +127,9 @@ func cacheOptions(o *Options, secret string) cache.Options {
 		&rbacv1.ClusterRole{}: {Field: fields.OneTermEqualSelector("metadata.name", admission.AnchorName)},
 		&corev1.Secret{}:      named(secret),
 		&v1alpha1.Holdfast{}:  {},
+
+		&v1alpha1.ResourceDeletionProtection{}: {},
+		&v1alpha1.DeletionOverride{}:           {},
 	}
 	if o.ConfigMap != "" {
 		byObject[&corev1.ConfigMap{}] = named(o.ConfigMap)
@@ -145,6 +152,8 @@ func cachedObjects(o *Options) []client.Object {
 		anchor,
 		&corev1.Secret{},
 		&v1alpha1.Holdfast{},
+		&v1alpha1.ResourceDeletionProtection{},
+		&v1alpha1.DeletionOverride{},
 	}
 	if o.ConfigMap != "" {
 		objects = append(objects, &corev1.ConfigMap{})

@@ -19,11 +19,24 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
-// Policies are the rules of the deletion guard as the API server runs them. A
-// policy selects objects by one label, because a selector cannot say "or";
-// there is one for each rule and key.
-func Policies(c configv1alpha1.DeletionConfiguration, where scope.Selection) []admission.Policy {
-	rules := policy.NewRules(c)
+// PolicyOptions are what the policies are made from.
+type PolicyOptions struct {
+	Config configv1alpha1.DeletionConfiguration
+	// Scope is where they hold.
+	Scope scope.Selection
+	// Users are the names under which Holdfast itself asks.
+	Users []string
+	// ByDefault turns on protection by default; see
+	// v1alpha1.ProtectByDefaultLabel.
+	ByDefault bool
+}
+
+// Policies are the rules of the deletion guard, as the API server runs them:
+// for each label one that refuses deletions, and those that see to it that
+// protection is not taken away and that a value means something; for each mark
+// one that refuses deletions.
+func Policies(o PolicyOptions) []admission.Policy {
+	rules := policy.NewRules(o.Config)
 	var out []admission.Policy
 	for _, k := range rules.Keys {
 		out = append(out, deletePolicy(rules, k))
@@ -35,10 +48,13 @@ func Policies(c configv1alpha1.DeletionConfiguration, where scope.Selection) []a
 		}
 		out = append(out, valuePolicy(k), valueStandsPolicy(k))
 	}
-	for i := range out {
-		out[i].Mode, out[i].Scope = c.Mode, where
+	if o.ByDefault {
+		out = append(out, byDefaultPolicies(rules)...)
 	}
-	return out
+	for i := range out {
+		out[i].Mode, out[i].Scope = o.Config.Mode, o.Scope
+	}
+	return append(out, overridePolicies(o.Config, o.Users)...)
 }
 
 func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {

@@ -48,3 +48,18 @@ const (
 	// ReasonValid says that the serving certificate is valid.
 	ReasonValid = "Valid"
 )
+
+// Condition reasons of a ResourceDeletionProtection.
+const (
+	// ReasonProtected says that all that is selected is protected.
+	ReasonProtected = "Protected"
+	// ReasonUnenforceable says that some of what is selected is not; the status
+	// has the kinds.
+	ReasonUnenforceable = "Unenforceable"
+	// ReasonCounting says that not everything has been looked at yet.
+	ReasonCounting = "Counting"
+	// ReasonNotEnforced says that the deletion guard refuses nothing.
+	ReasonNotEnforced = "NotEnforced"
+	// ReasonInvalid says that the protection cannot be put into force.
+	ReasonInvalid = "Invalid"
+)

@@ -66,6 +66,10 @@ const (
 	// contents.
 	OverrideContentsMark = "holdfast.dev/deletion-override-contents"
 
+	// MarkedLabel is on every object that carries a mark, so that all of them can
+	// be found. Nothing is decided by it.
+	MarkedLabel = "holdfast.dev/marked"
+
 	// SeveralProtections ends the value of a mark that stands for several
 	// protections. No protection can have such a name.
 	SeveralProtections = "_protections"

@@ -52,7 +52,7 @@ const (
 
 // ResourceDeletionProtectionSpec says what is protected, and how.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Cascading' || self.protectedResources.all(p, p.resourceSelector.all(s, (s.apiVersion.contains('/') ? s.apiVersion.split('/')[0] : '') + '/' + s.kind in ['/Namespace', '/Service', 'apiextensions.k8s.io/CustomResourceDefinition', 'networking.k8s.io/Ingress', 'apps/Deployment', 'apps/StatefulSet', 'apps/ReplicaSet', 'apps.kruise.io/CloneSet', 'apps.kruise.io/StatefulSet', 'apps.kruise.io/UnitedDeployment']))",fieldPath=".mode",message="Cascading has a meaning for Namespace, CustomResourceDefinition, Service, Ingress, Deployment, StatefulSet, ReplicaSet, and OpenKruise's CloneSet, StatefulSet and UnitedDeployment; protect other kinds with mode Always, in a protection of their own"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Cascading' || self.protectedResources.all(p, p.resourceSelector.all(s, (s.apiVersion + '/' + s.kind).matches('^(v1/(Namespace|Service)|apiextensions[.]k8s[.]io/[^/]+/CustomResourceDefinition|networking[.]k8s[.]io/[^/]+/Ingress|apps/[^/]+/(Deployment|StatefulSet|ReplicaSet)|apps[.]kruise[.]io/[^/]+/(CloneSet|StatefulSet|UnitedDeployment))$')))",fieldPath=".mode",message="Cascading has a meaning for Namespace, CustomResourceDefinition, Service, Ingress, Deployment, StatefulSet, ReplicaSet, and OpenKruise's CloneSet, StatefulSet and UnitedDeployment; protect other kinds with mode Always, in a protection of their own"
 type ResourceDeletionProtectionSpec struct {
 	// protectedResources are the objects: those that at least one item selects.
 	// +required

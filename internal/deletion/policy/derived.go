@@ -101,3 +101,9 @@ func (r Rules) machine(req Request) bool {
 		slices.Contains(r.WorkloadControllers, req.User) ||
 		req.Resource == (schema.GroupResource{Resource: "pods"}) && strings.HasPrefix(req.User, KubeletUserPrefix)
 }
+
+// LeftToControllers says whether an object was made by a controller that may
+// delete it again, whatever protects it from people.
+func LeftToControllers(r schema.GroupResource, o *metav1.PartialObjectMetadata) bool {
+	return derived(r, o)
+}

@@ -142,3 +142,9 @@ func NewRules(c configv1alpha1.DeletionConfiguration) Rules {
 func (r Rules) Labels() []Key {
 	return slices.DeleteFunc(slices.Clone(r.Keys), func(k Key) bool { return k.Mark != "" })
 }
+
+// WhileUsed says whether a label with this value protects an object of a kind
+// only while it is in use.
+func (k Key) WhileUsed(r schema.GroupResource, value string) bool {
+	return k.effect(r, value) == protectedWhileUsed
+}

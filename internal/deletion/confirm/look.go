@@ -1,0 +1,180 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+
+	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
+	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+const (
+	// parallel is how many lists are asked at once.
+	parallel = 32
+	// page is how many objects one list returns when the first object that
+	// carries a label turns out not to count, or when all have to be looked at.
+	page = 500
+)
+
+// Look is what to look at.
+type Look struct {
+	Kinds       *inventory.Snapshot
+	Labels      []policy.Key
+	Protections *selection.Set
+	// Labels of the namespace that is looked at.
+	NamespaceLabels map[string]string
+}
+
+// Result is what was found.
+type Result struct {
+	// Found are protected objects: at least one of each kind that has some.
+	Found []contents.Ref
+	// More says that there can be more than were found.
+	More bool
+	// LeftOut are the kinds that were not looked at, because extension API servers
+	// serve them.
+	LeftOut []schema.GroupResource
+	// Failed are the kinds that could not be looked at.
+	Failed []Failure
+}
+
+// Failure is a kind that could not be looked at.
+type Failure struct {
+	Resource schema.GroupResource
+	Err      error
+}
+
+// search is one list.
+type search struct {
+	kind      inventory.Kind
+	namespace string
+	selector  string
+	counts    func(*metav1.PartialObjectMetadata) bool
+	first     int64
+}
+
+// Namespace looks at what is in a namespace.
+func (l Look) Namespace(ctx context.Context, c metadata.Interface, name string) Result {
+	var r Result
+	var searches []search
+	for _, k := range l.Kinds.All() {
+		switch {
+		case !k.Namespaced || !marker.Guarded(k):
+		case k.Aggregated:
+			r.LeftOut = append(r.LeftOut, k.GroupResource())
+		default:
+			searches = append(searches, l.searches(k, name)...)
+		}
+	}
+	return run(ctx, c, searches, r)
+}
+
+// Instances looks at the objects of a kind, in all namespaces.
+func (l Look) Instances(ctx context.Context, c metadata.Interface, k inventory.Kind) Result {
+	l.NamespaceLabels = nil
+	return run(ctx, c, l.searches(k, metav1.NamespaceAll), Result{})
+}
+
+// searches are the lists that find what is protected of a kind: one per label,
+// and one of all objects where a protection names the kind, because its mark may
+// not be there yet.
+func (l Look) searches(k inventory.Kind, namespace string) []search {
+	var out []search
+	for _, key := range l.Labels {
+		out = append(out, search{
+			kind: k, namespace: namespace, selector: key.Label, first: 1,
+			counts: func(o *metav1.PartialObjectMetadata) bool {
+				return counts(k, o) && key.Protects(k.GroupResource(), o.Labels[key.Label])
+			},
+		})
+	}
+	if l.Protections.Names(k.GroupKind()) {
+		out = append(out, search{
+			kind: k, namespace: namespace, first: page,
+			counts: func(o *metav1.PartialObjectMetadata) bool {
+				return counts(k, o) && len(l.Protections.Match(k.GroupKind(), o, l.NamespaceLabels)) > 0
+			},
+		})
+	}
+	return out
+}
+
+// counts says whether an object would stay when what it hangs below goes.
+func counts(k inventory.Kind, o *metav1.PartialObjectMetadata) bool {
+	return o.DeletionTimestamp == nil && !policy.LeftToControllers(k.GroupResource(), o)
+}
+
+// run makes the lists in parallel. Each ends with the first object that it finds.
+func run(ctx context.Context, c metadata.Interface, searches []search, r Result) Result {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, s := range searches {
+		group.Go(func() error {
+			ref, more, err := s.find(ctx, c)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				r.Failed = append(r.Failed, Failure{s.kind.GroupResource(), err})
+			case ref != nil && !slices.Contains(r.Found, *ref):
+				r.Found = append(r.Found, *ref)
+				r.More = r.More || more
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what failed is in the result
+	slices.SortFunc(r.Failed, func(a, b Failure) int { return compare(a.Resource, b.Resource) })
+	slices.SortFunc(r.LeftOut, compare)
+	r.Failed = slices.CompactFunc(r.Failed, func(a, b Failure) bool { return a.Resource == b.Resource })
+	return r
+}
+
+func compare(a, b schema.GroupResource) int {
+	switch x, y := a.String(), b.String(); {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// find returns the first object that counts, and whether there may be more.
+func (s search) find(ctx context.Context, c metadata.Interface) (ref *contents.Ref, more bool, err error) {
+	o := metav1.ListOptions{LabelSelector: s.selector, Limit: s.first}
+	for {
+		list, err := c.Resource(s.kind.Resource).Namespace(s.namespace).List(ctx, o)
+		if apierrors.IsNotFound(err) {
+			return nil, false, nil // the kind has gone in the meantime
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("list %s: %w", s.kind.GroupResource(), err)
+		}
+		for i := range list.Items {
+			if item := &list.Items[i]; s.counts(item) {
+				return &contents.Ref{Resource: s.kind.GroupResource(), Namespace: item.Namespace, Name: item.Name},
+					i+1 < len(list.Items) || list.Continue != "", nil
+			}
+		}
+		if list.Continue == "" {
+			return nil, false, nil
+		}
+		o.Continue, o.Limit = list.Continue, page
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// activePods selects the pods that have not ended.
+var activePods = fields.AndSelectors(
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+).String()
+
+// namespaceUse says what shows that a namespace is in use, as OpenKruise has it:
+// a pod that has not ended, or a volume claim that is bound; "" if nothing does.
+func namespaceUse(ctx context.Context, c kubernetes.Interface, name string) (string, error) {
+	pods, err := c.CoreV1().Pods(name).List(ctx, metav1.ListOptions{FieldSelector: activePods})
+	if err != nil {
+		return "", fmt.Errorf("list pods: %w", err)
+	}
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp == nil {
+			return "pods/" + p.Name + " is active", nil
+		}
+	}
+	claims, err := c.CoreV1().PersistentVolumeClaims(name).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", fmt.Errorf("list persistentvolumeclaims: %w", err)
+	}
+	for _, p := range claims.Items {
+		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.ClaimBound {
+			return "persistentvolumeclaims/" + p.Name + " is bound", nil
+		}
+	}
+	return "", nil
+}
+
+// crdUse says what shows that a CustomResourceDefinition is in use: an instance
+// that is not being deleted; "" if there is none.
+func crdUse(ctx context.Context, c metadata.Interface, k inventory.Kind) (string, error) {
+	o := metav1.ListOptions{Limit: 1}
+	for {
+		list, err := c.Resource(k.Resource).List(ctx, o)
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("list %s: %w", k.GroupResource(), err)
+		}
+		for _, item := range list.Items {
+			if item.DeletionTimestamp == nil {
+				return k.GroupResource().String() + "/" + item.Name + " is there", nil
+			}
+		}
+		if list.Continue == "" {
+			return "", nil
+		}
+		o.Continue, o.Limit = list.Continue, page
+	}
+}

@@ -1,0 +1,166 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+)
+
+// patience is how long a look may take. It is less than the API server waits, so
+// that users see what took too long.
+const patience = 8 * time.Second
+
+// Settings are what the configuration says.
+type Settings struct {
+	Mode  configv1alpha1.Mode
+	Rules policy.Rules
+	Scope scope.Scope
+}
+
+// Options of a Handler.
+type Options struct {
+	Kinds       func() *inventory.Snapshot
+	Metadata    metadata.Interface
+	Client      kubernetes.Interface
+	Protections *selection.Set
+	// Ready says whether all protections are known.
+	Ready    func() bool
+	Settings func() Settings
+}
+
+// Handler answers the webhook.
+type Handler struct{ o Options }
+
+// NewHandler makes a Handler.
+func NewHandler(o Options) *Handler { return &Handler{o} }
+
+// Handle implements admission.Handler.
+func (h *Handler) Handle(ctx context.Context, req ctrladmission.Request) ctrladmission.Response {
+	start := time.Now()
+	response := h.handle(ctx, req)
+	outcome := "allowed"
+	if !response.Allowed {
+		outcome = "refused"
+	}
+	duration.WithLabelValues(req.Resource.Resource, outcome).Observe(time.Since(start).Seconds())
+	return response
+}
+
+func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladmission.Response {
+	if req.Operation != admissionv1.Delete || req.SubResource != "" {
+		return ctrladmission.Allowed("")
+	}
+	kinds := h.o.Kinds()
+	if kinds == nil || !h.o.Ready() {
+		return starting()
+	}
+	o := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(req.OldObject.Raw, o); err != nil {
+		return ctrladmission.Errored(http.StatusBadRequest, fmt.Errorf("decode oldObject: %w", err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s := h.o.Settings()
+	target := policy.Target(schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}, o)
+	refusal, warnings := h.decide(ctx, req, o, kinds, s)
+	if refusal == "" {
+		return ctrladmission.Allowed("").WithWarnings(warnings...)
+	}
+	log.FromContext(ctx).Info("Found a reason against a deletion", "target", target, "mode", s.Mode, "user", req.UserInfo.Username, "reason", refusal)
+	message := target + " is not deleted" + refusal
+	switch s.Mode {
+	case configv1alpha1.ModeEnforce:
+		return ctrladmission.Denied(message).WithWarnings(warnings...)
+	case configv1alpha1.ModeWarn:
+		return ctrladmission.Allowed("").WithWarnings(append(warnings, message)...)
+	}
+	response := ctrladmission.Allowed("")
+	response.AuditAnnotations = map[string]string{"refusal": message}
+	return response
+}
+
+// starting refuses while this replica cannot know. The code makes that plain to
+// machines; there is no Retry-After, because clients would hammer.
+func starting() ctrladmission.Response {
+	return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
+		Result: &metav1.Status{
+			Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
+			Message: "Holdfast is starting and cannot say yet what hangs below; try again in a few seconds",
+		},
+	}}
+}
+
+// decide says what speaks against a deletion, as the rest of a sentence; "" if
+// nothing does.
+func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *metav1.PartialObjectMetadata, kinds *inventory.Snapshot, s Settings) (refusal string, warnings []string) {
+	look := Look{Kinds: kinds, Labels: s.Rules.Labels(), Protections: h.o.Protections, NamespaceLabels: o.Labels}
+	var use func() (string, error)
+	var result Result
+	contentsFree := o.Labels[v1alpha1.OverrideContentsMark] != ""
+	if req.Resource.Resource == "namespaces" {
+		use = func() (string, error) { return namespaceUse(ctx, h.o.Client, o.Name) }
+		if !contentsFree {
+			result = look.Namespace(ctx, h.o.Metadata, o.Name)
+		}
+	} else {
+		resource, group, _ := strings.Cut(o.Name, ".")
+		kind, ok := kinds.ByResource(schema.GroupResource{Group: group, Resource: resource})
+		if !ok { // it was never established, or is not served: it has no instances that can be listed
+			return "", nil
+		}
+		use = func() (string, error) { return crdUse(ctx, h.o.Metadata, kind) }
+		if !contentsFree {
+			result = look.Instances(ctx, h.o.Metadata, kind)
+		}
+	}
+	if refusal := describe(o, result); refusal != "" {
+		return refusal, leftOut(result)
+	}
+	if by := whileUsed(req, o, s.Rules, h.o.Protections); by != "" && o.Labels[v1alpha1.OverrideMark] == "" {
+		what, err := use()
+		if err != nil {
+			return fmt.Sprintf(", because Holdfast cannot tell whether it is in use (%s), while which %s protects it%s", err, by, unchecked(o)), nil
+		}
+		if what != "" {
+			return fmt.Sprintf(" while it is in use: %s. %s protects it until then", what, by), nil
+		}
+	}
+	return "", leftOut(result)
+}
+
+// whileUsed names what protects the object for as long as it is in use.
+func whileUsed(req ctrladmission.Request, o *metav1.PartialObjectMetadata, rules policy.Rules, protections *selection.Set) string {
+	resource := schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}
+	for _, k := range rules.Labels() {
+		if k.WhileUsed(resource, o.Labels[k.Label]) {
+			return "the label " + k.Label
+		}
+	}
+	for _, p := range protections.Match(schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}, o, o.Labels) {
+		if p.Mode == v1alpha1.ModeCascading {
+			return "ResourceDeletionProtection " + selection.Detail([]*selection.Protection{p})
+		}
+	}
+	return ""
+}

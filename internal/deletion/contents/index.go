@@ -1,0 +1,216 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package contents is the pure part of protection by consequence: it knows what
+// protected objects hang below a namespace, a CustomResourceDefinition or an
+// owner.
+package contents
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Ref names an object.
+type Ref struct {
+	Resource  schema.GroupResource
+	Namespace string
+	Name      string
+}
+
+// String is how people read it: configmaps/a, in another place shop/configmaps/a.
+func (r Ref) String() string {
+	text := r.Resource.String() + "/" + r.Name
+	if r.Namespace != "" {
+		text = r.Namespace + "/" + text
+	}
+	return text
+}
+
+// Object is one that is protected, or that stands between a protected one and
+// its owner.
+type Object struct {
+	Ref
+	UID       types.UID
+	Owners    []types.UID
+	Protected bool
+}
+
+// Index knows what hangs below what. It is not safe for concurrent use.
+type Index struct {
+	objects     map[types.UID]Object
+	children    map[types.UID]sets.Set[types.UID]
+	inNamespace map[string]sets.Set[types.UID]
+	ofResource  map[schema.GroupResource]sets.Set[types.UID]
+}
+
+// NewIndex makes an empty Index.
+func NewIndex() *Index {
+	return &Index{
+		objects:     map[types.UID]Object{},
+		children:    map[types.UID]sets.Set[types.UID]{},
+		inNamespace: map[string]sets.Set[types.UID]{},
+		ofResource:  map[schema.GroupResource]sets.Set[types.UID]{},
+	}
+}
+
+// Put adds an object or replaces what was known of it.
+func (x *Index) Put(o Object) {
+	x.Delete(o.UID)
+	x.objects[o.UID] = o
+	for _, owner := range o.Owners {
+		insert(x.children, owner, o.UID)
+	}
+	if !o.Protected {
+		return
+	}
+	if o.Namespace != "" {
+		insert(x.inNamespace, o.Namespace, o.UID)
+	}
+	insert(x.ofResource, o.Resource, o.UID)
+}
+
+// Delete forgets an object.
+func (x *Index) Delete(uid types.UID) {
+	o, ok := x.objects[uid]
+	if !ok {
+		return
+	}
+	delete(x.objects, uid)
+	for _, owner := range o.Owners {
+		drop(x.children, owner, uid)
+	}
+	drop(x.inNamespace, o.Namespace, uid)
+	drop(x.ofResource, o.Resource, uid)
+}
+
+// Get returns what is known of an object.
+func (x *Index) Get(uid types.UID) (Object, bool) {
+	o, ok := x.objects[uid]
+	return o, ok
+}
+
+// Len is how many objects are known.
+func (x *Index) Len() int { return len(x.objects) }
+
+func insert[K comparable](m map[K]sets.Set[types.UID], k K, uid types.UID) {
+	if m[k] == nil {
+		m[k] = sets.New[types.UID]()
+	}
+	m[k].Insert(uid)
+}
+
+func drop[K comparable](m map[K]sets.Set[types.UID], k K, uid types.UID) {
+	m[k].Delete(uid)
+	if len(m[k]) == 0 {
+		delete(m, k)
+	}
+}
+
+// Ancestors are the owners above an object, as far as they are known: owners, and
+// the owners of those owners that are known themselves.
+func (x *Index) Ancestors(uid types.UID) []types.UID {
+	seen := sets.New(uid)
+	var out, next []types.UID
+	next = append(next, x.objects[uid].Owners...)
+	for len(next) > 0 {
+		owner := next[0]
+		next = next[1:]
+		if seen.Has(owner) {
+			continue // seen before, or a circle
+		}
+		seen.Insert(owner)
+		out = append(out, owner)
+		next = append(next, x.objects[owner].Owners...)
+	}
+	return out
+}
+
+// InNamespace are the protected objects in a namespace.
+func (x *Index) InNamespace(name string) Holding { return x.holding(x.inNamespace[name]) }
+
+// OfResource are the protected objects of a kind.
+func (x *Index) OfResource(r schema.GroupResource) Holding { return x.holding(x.ofResource[r]) }
+
+// Below are the protected objects that an owner or what it owns owns.
+func (x *Index) Below(uid types.UID) Holding {
+	seen, below := sets.New(uid), sets.New[types.UID]()
+	next := x.children[uid].UnsortedList()
+	for len(next) > 0 {
+		child := next[0]
+		next = next[1:]
+		if seen.Has(child) {
+			continue
+		}
+		seen.Insert(child)
+		if x.objects[child].Protected {
+			below.Insert(child)
+		}
+		next = append(next, x.children[child].UnsortedList()...)
+	}
+	return x.holding(below)
+}
+
+// Holding is what something holds.
+type Holding struct {
+	Count int
+	// First are a few of them, in order.
+	First []Ref
+}
+
+// few is how many objects a Holding names.
+const few = 3
+
+// NewHolding counts objects and keeps the first few. It orders what it is given.
+func NewHolding(refs []Ref) Holding {
+	slices.SortFunc(refs, compare)
+	h := Holding{Count: len(refs), First: refs}
+	if len(refs) > few {
+		h.First = refs[:few:few]
+	}
+	return h
+}
+
+func (x *Index) holding(of sets.Set[types.UID]) Holding {
+	h := Holding{Count: len(of)}
+	for uid := range of {
+		r := x.objects[uid].Ref
+		i, _ := slices.BinarySearchFunc(h.First, r, compare)
+		if i >= few {
+			continue
+		}
+		h.First = slices.Insert(h.First, i, r)
+		h.First = h.First[:min(len(h.First), few)]
+	}
+	return h
+}
+
+func compare(a, b Ref) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Resource.String(), b.Resource.String()), strings.Compare(a.Name, b.Name))
+}
+
+// Describe says what is held, to people, as seen from a namespace: objects in it
+// go without its name.
+func (h Holding) Describe(namespace string) string {
+	names := make([]string, 0, len(h.First))
+	for _, r := range h.First {
+		if r.Namespace == namespace {
+			r.Namespace = ""
+		}
+		names = append(names, r.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := h.Count - len(h.First); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if h.Count == 1 {
+		return "1 protected object: " + text
+	}
+	return fmt.Sprintf("%d protected objects: %s", h.Count, text)
+}

@@ -1,0 +1,167 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion
+
+import (
+	"context"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/confirm"
+	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
+	"github.com/holdfast-dev/holdfast/internal/deletion/override"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+	"github.com/holdfast-dev/holdfast/internal/deletion/protection"
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+)
+
+const (
+	// ConfirmName is what users see of the webhook when nobody answers it.
+	ConfirmName = "unless-annotated-delete-unchecked-with-its-own-name.deletion.holdfast.dev"
+	confirmPath = "/confirm-deletion"
+	// eventSource is whom events about overrides come from.
+	eventSource = "holdfast-guard"
+)
+
+// Options of a Guard.
+type Options struct {
+	Manager  ctrl.Manager
+	Kinds    *inventory.Kinds
+	Metadata metadata.Interface
+	Client   kubernetes.Interface
+	// Config is what is in force, with its scope; it must be safe for concurrent
+	// use.
+	Config func() (configv1alpha1.DeletionConfiguration, scope.Scope)
+}
+
+// Guard is the part of the deletion guard that runs in the manager. The rules
+// themselves run in the API server.
+type Guard struct {
+	o           Options
+	protections *selection.Set
+	marker      *marker.Marker
+	protection  *protection.Reconciler
+	override    *override.Reconciler
+	confirm     *confirm.Handler
+	// synced says whether all protections are known.
+	synced func() bool
+}
+
+// NewGuard makes a Guard and connects its parts.
+func NewGuard(o Options) *Guard {
+	g := &Guard{o: o, protections: selection.NewSet(), synced: func() bool { return false }}
+	g.marker = marker.New(marker.Options{
+		Kinds:       o.Kinds,
+		Metadata:    o.Metadata,
+		Client:      o.Client,
+		Protections: g.protections,
+		Settings: func() marker.Settings {
+			c, s := o.Config()
+			return marker.Settings{Rules: policy.NewRules(c), Scope: s}
+		},
+		Changed:      func(name string) { g.protection.Changed(name) },
+		OverrideGone: func(name string) { g.override.Gone(name) },
+		InForce:      func(ctx context.Context) (map[types.UID]marker.Stamp, error) { return g.override.InForce(ctx) },
+		Clock:        clock.RealClock{},
+	})
+	g.protection = protection.NewReconciler(protection.Options{
+		Client:      o.Manager.GetClient(),
+		Protections: g.protections,
+		Reporter:    g.marker,
+		Mode:        func() configv1alpha1.Mode { c, _ := o.Config(); return c.Mode },
+		Clock:       clock.RealClock{},
+	})
+	g.override = override.NewReconciler(override.Options{
+		Client:   o.Manager.GetClient(),
+		Metadata: o.Metadata,
+		Kinds:    o.Kinds.Current,
+		Stamper:  g.marker,
+		Rules:    func() configv1alpha1.OverridesConfiguration { c, _ := o.Config(); return c.Overrides },
+		Recorder: o.Manager.GetEventRecorder(eventSource),
+		Clock:    clock.RealClock{},
+	})
+	g.confirm = confirm.NewHandler(confirm.Options{
+		Kinds:       o.Kinds.Current,
+		Metadata:    o.Metadata,
+		Client:      o.Client,
+		Protections: g.protections,
+		Ready:       func() bool { return g.synced() },
+		Settings: func() confirm.Settings {
+			c, s := o.Config()
+			return confirm.Settings{Mode: c.Mode, Rules: policy.NewRules(c), Scope: s}
+		},
+	})
+	return g
+}
+
+// SetupWithManager adds the parts to the manager: what knows and answers to
+// every replica, what writes to the leader.
+func (g *Guard) SetupWithManager(ctx context.Context, mgr ctrl.Manager) (err error) {
+	g.synced, err = protection.Follow(ctx, mgr.GetCache(), g.protections, g.marker.ProtectionChanged)
+	if err != nil {
+		return err
+	}
+	if err := g.protection.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up protections: %w", err)
+	}
+	if err := g.override.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up overrides: %w", err)
+	}
+	return mgr.Add(g.marker)
+}
+
+// RegisterMetrics adds the metrics of the parts to a registry.
+func (g *Guard) RegisterMetrics(r prometheus.Registerer) {
+	confirm.RegisterMetrics(r)
+	g.marker.RegisterMetrics(r)
+}
+
+// Wake asks for another look at the configuration. It never blocks.
+func (g *Guard) Wake() { g.marker.Wake() }
+
+// Webhooks are those of the deletion guard: one, that looks what hangs below a
+// Namespace or a CustomResourceDefinition. It fails closed or open as the
+// configuration says; users then see ConfirmName.
+func (g *Guard) Webhooks(c configv1alpha1.DeletionConfiguration, where scope.Selection) []admission.Webhook {
+	onOutage := admissionregistrationv1.Fail
+	if c.OnOutage == configv1alpha1.OutageAllows || c.Mode != configv1alpha1.ModeEnforce {
+		onOutage = admissionregistrationv1.Ignore // nothing is refused by mode Audit or Warn, not even by an outage
+	}
+	return []admission.Webhook{{
+		Name:    ConfirmName,
+		Mode:    c.Mode,
+		Path:    confirmPath,
+		Handler: &webhook.Admission{Handler: g.confirm},
+		Scope:   where,
+		Spec: admissionregistrationv1.ValidatingWebhook{
+			Rules: []admissionregistrationv1.RuleWithOperations{
+				rule("", "namespaces", admissionregistrationv1.Delete).RuleWithOperations,
+				rule("apiextensions.k8s.io", "customresourcedefinitions", admissionregistrationv1.Delete).RuleWithOperations,
+			},
+			FailurePolicy: &onOutage,
+			SideEffects:   ptr.To(admissionregistrationv1.SideEffectClassNone),
+			MatchConditions: []admissionregistrationv1.MatchCondition{
+				{Name: "stands", Expression: "!has(oldObject.metadata.deletionTimestamp)"},
+				{Name: "checked", Expression: "oldObject.metadata.?annotations[" + cel.String(v1alpha1.DeleteUncheckedAnnotation) +
+					"].orValue('') != oldObject.metadata.name"},
+			},
+		},
+	}}
+}

@@ -1,0 +1,367 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package marker
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+)
+
+// Seen implements inventory.Handler.
+func (m *Marker) Seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.Resource == namespaces {
+		before, known := m.namespaceLabels[o.Name]
+		m.namespaceLabels[o.Name] = o.Labels
+		if known && !maps.Equal(before, o.Labels) {
+			m.inNamespace(o.Name)
+		}
+	}
+	m.seen(s, o)
+}
+
+// seen takes in what a source tells of an object.
+func (m *Marker) seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
+	src := m.sources[s]
+	if src == nil {
+		return // it has been stopped
+	}
+	k := m.known[o.UID]
+	if k != nil && older(o, k.meta) {
+		k.sources.Insert(s)
+		return // another source told of a later state
+	}
+	protections, counts := m.evaluate(src.kind, o)
+	if !counts {
+		if k != nil {
+			m.forget(k)
+		}
+		return
+	}
+	var before []target
+	if k != nil {
+		before = m.above(k)
+		m.count(k, -1)
+	} else {
+		k = &known{sources: sets.New[inventory.Source]()}
+		m.known[o.UID] = k
+	}
+	k.kind, k.meta, k.protections = src.kind, o, protections
+	k.sources.Insert(s)
+	delete(m.recent, o.UID)
+	if name := o.Labels[v1alpha1.OverrideMark]; name != "" && o.DeletionTimestamp != nil {
+		m.o.OverrideGone(name)
+	}
+	m.count(k, +1)
+	m.index.Put(contents.Object{
+		Ref:       contents.Ref{Resource: src.kind.GroupResource(), Namespace: o.Namespace, Name: o.Name},
+		UID:       o.UID,
+		Owners:    owners(o),
+		Protected: m.isProtected(k),
+	})
+	m.enqueue(append(append(before, m.above(k)...), targetOf(k))...)
+}
+
+// Gone implements inventory.Handler.
+func (m *Marker) Gone(s inventory.Source, o *metav1.PartialObjectMetadata) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.Resource == namespaces {
+		delete(m.namespaceLabels, o.Name)
+	}
+	if k := m.known[o.UID]; k != nil {
+		m.leave(s, k)
+	}
+	if name := o.Labels[v1alpha1.OverrideMark]; name != "" {
+		m.o.OverrideGone(name)
+	}
+}
+
+// leave takes in that a source does not have an object any more. It is forgotten
+// when none has.
+func (m *Marker) leave(s inventory.Source, k *known) {
+	k.sources.Delete(s)
+	if len(k.sources) == 0 {
+		m.forget(k)
+	}
+}
+
+func (m *Marker) forget(k *known) {
+	above := m.above(k)
+	m.count(k, -1)
+	delete(m.known, k.meta.UID)
+	delete(m.recent, k.meta.UID)
+	m.index.Delete(k.meta.UID)
+	m.enqueue(above...)
+}
+
+// Synced implements inventory.Handler.
+func (m *Marker) Synced(s inventory.Source) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if src := m.sources[s]; src != nil {
+		src.synced, src.err = true, ""
+	}
+	if m.allSynced() {
+		ctrl.Log.WithName("marks").Info("Everything that may be protected is known", "sources", len(m.sources), "objects", len(m.known))
+	}
+	for _, p := range m.naming(s) {
+		m.o.Changed(p)
+	}
+	m.Wake()
+}
+
+// Failed implements inventory.Handler.
+func (m *Marker) Failed(s inventory.Source, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	src := m.sources[s]
+	if src == nil || src.synced || src.err == err.Error() {
+		return
+	}
+	src.err = err.Error()
+	ctrl.Log.WithName("marks").Info("Cannot watch a kind; nothing is unmarked until that is possible", "resource", s.Resource.GroupResource().String(), "label", s.Label, "error", err.Error())
+	for _, p := range m.naming(s) {
+		m.o.Changed(p)
+	}
+}
+
+// naming are the protections that name the kind of a source.
+func (m *Marker) naming(s inventory.Source) (names []string) {
+	src := m.sources[s]
+	if src == nil || s.Label != "" {
+		return nil
+	}
+	return m.o.Protections.Naming(src.kind.GroupKind())
+}
+
+func (m *Marker) allSynced() bool {
+	for _, s := range m.sources {
+		if !s.synced {
+			return false
+		}
+	}
+	return len(m.sources) > 0
+}
+
+// evaluate says which protections select an object, and whether it counts at
+// all.
+func (m *Marker) evaluate(kind inventory.Kind, o *metav1.PartialObjectMetadata) (protections []*selection.Protection, counts bool) {
+	if m.inScope(kind, o) {
+		protections = m.o.Protections.Match(kind.GroupKind(), o, m.namespaceLabels[o.Namespace])
+	}
+	return protections, len(protections) > 0 || marks.Any(o) || m.labelled(kind, o)
+}
+
+func (m *Marker) labelled(kind inventory.Kind, o *metav1.PartialObjectMetadata) bool {
+	for _, k := range m.settings.Rules.Labels() {
+		if k.Protects(kind.GroupResource(), o.Labels[k.Label]) {
+			return true
+		}
+	}
+	return false
+}
+
+// inScope says whether the policies hold for an object.
+func (m *Marker) inScope(kind inventory.Kind, o *metav1.PartialObjectMetadata) bool {
+	switch {
+	case kind.Resource == namespaces:
+		return m.settings.Scope.Matches(o.Name, o.Labels)
+	case o.Namespace == "":
+		return true
+	}
+	return m.settings.Scope.Matches(o.Namespace, m.namespaceLabels[o.Namespace])
+}
+
+// isProtected says whether an object counts as protected content of what it hangs
+// below. What controllers made and may delete does not.
+func (m *Marker) isProtected(k *known) bool {
+	return k.meta.DeletionTimestamp == nil &&
+		!policy.LeftToControllers(k.kind.GroupResource(), k.meta) &&
+		(len(k.protections) > 0 || m.labelled(k.kind, k.meta) && m.inScope(k.kind, k.meta))
+}
+
+// count adds an object to the matches of its protections, or takes it off.
+func (m *Marker) count(k *known, n int) {
+	for _, p := range k.protections {
+		if m.matches[p.Name] == nil {
+			m.matches[p.Name] = map[schema.GroupKind]int{}
+		}
+		m.matches[p.Name][k.kind.GroupKind()] += n
+		m.o.Changed(p.Name)
+	}
+}
+
+// above are what an object hangs below.
+func (m *Marker) above(k *known) []target {
+	var out []target
+	o := k.meta
+	if o.Namespace != "" {
+		out = append(out, target{resource: namespaces.GroupResource(), name: o.Namespace})
+	}
+	if k.kind.CRD {
+		out = append(out, target{resource: inventory.CRDs.GroupResource(), name: k.kind.CRDName()})
+	}
+	out = append(out, m.ownersOf(k)...)
+	for _, uid := range m.index.Ancestors(o.UID) {
+		if a := m.known[uid]; a != nil {
+			out = append(out, targetOf(a))
+			out = append(out, m.ownersOf(a)...)
+		}
+	}
+	return out
+}
+
+// ownersOf are the owners that an object names.
+func (m *Marker) ownersOf(k *known) (out []target) {
+	for _, r := range k.meta.OwnerReferences {
+		gv, err := schema.ParseGroupVersion(r.APIVersion)
+		if err != nil {
+			continue // no such owner can exist
+		}
+		kind, ok := m.kinds.ByKind(schema.GroupKind{Group: gv.Group, Kind: r.Kind})
+		if !ok || !Guarded(kind) {
+			continue
+		}
+		t := target{resource: kind.GroupResource(), name: r.Name, uid: r.UID}
+		if kind.Namespaced {
+			t.namespace = k.meta.Namespace
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func targetOf(k *known) target {
+	t := target{resource: k.kind.GroupResource(), namespace: k.meta.Namespace, name: k.meta.Name, uid: k.meta.UID}
+	if t.resource == namespaces.GroupResource() || t.resource == inventory.CRDs.GroupResource() {
+		t.uid = "" // they are found by what is in them, which knows no UID
+	}
+	return t
+}
+
+func (m *Marker) enqueue(targets ...target) {
+	for _, t := range targets {
+		m.queue.Add(t)
+	}
+}
+
+func owners(o *metav1.PartialObjectMetadata) []types.UID {
+	out := make([]types.UID, 0, len(o.OwnerReferences))
+	for _, r := range o.OwnerReferences {
+		out = append(out, r.UID)
+	}
+	return out
+}
+
+// older says whether a is an earlier state of an object than b.
+func older(a, b *metav1.PartialObjectMetadata) bool {
+	x, errX := strconv.ParseUint(a.ResourceVersion, 10, 64)
+	y, errY := strconv.ParseUint(b.ResourceVersion, 10, 64)
+	return errX == nil && errY == nil && x < y
+}
+
+// ProtectionChanged takes in that a protection came, changed or went. The set
+// has it already.
+func (m *Marker) ProtectionChanged(before, after *selection.Protection) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.running {
+		return
+	}
+	m.Wake()
+	for _, p := range []*selection.Protection{before, after} {
+		if p == nil {
+			continue
+		}
+		if after == nil {
+			delete(m.matches, p.Name)
+		}
+		for _, sel := range p.Selectors {
+			m.selected(sel)
+		}
+	}
+}
+
+// selected looks again at the objects that a selector may select.
+func (m *Marker) selected(sel selection.Selector) {
+	if m.kinds == nil {
+		return
+	}
+	kind, ok := m.kinds.ByKind(sel.Kind)
+	s := inventory.Source{Resource: kind.Resource}
+	if !ok || m.sources[s] == nil {
+		return // it is going to be watched, and then everything is looked at
+	}
+	if sel.Names != nil && (sel.Namespace != "" || !kind.Namespaced) {
+		for name := range sel.Names {
+			if o := m.watches.Object(s, sel.Namespace, name); o != nil {
+				m.again(s, o)
+			}
+		}
+		return
+	}
+	for _, o := range m.watches.Objects(s, sel.Namespace) {
+		if sel.Names == nil || sel.Names.Has(o.Name) {
+			m.again(s, o)
+		}
+	}
+}
+
+// again looks again at an object, in the latest state that is known.
+func (m *Marker) again(s inventory.Source, o *metav1.PartialObjectMetadata) {
+	if k := m.known[o.UID]; k != nil && older(o, k.meta) {
+		o = k.meta
+	}
+	m.seen(s, o)
+}
+
+// inNamespace looks again at what is in a namespace whose labels may have
+// changed.
+func (m *Marker) inNamespace(name string) {
+	for s := range m.sources {
+		if s.Label != "" || s.Resource == namespaces {
+			continue
+		}
+		for _, o := range m.watches.Objects(s, name) {
+			m.again(s, o)
+		}
+	}
+	for _, k := range slices.Collect(maps.Values(m.known)) {
+		if k.meta.Namespace == name {
+			if s, ok := k.sources.Clone().PopAny(); ok {
+				m.again(s, k.meta)
+			}
+		}
+	}
+}
+
+// lookAgain looks at everything, because the configuration has changed.
+func (m *Marker) lookAgain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s := range m.sources {
+		for _, o := range m.watches.Objects(s, "") {
+			m.again(s, o)
+		}
+	}
+}
+
+func sameSettings(a, b Settings) bool { return reflect.DeepEqual(a, b) }

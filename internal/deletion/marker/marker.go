@@ -1,0 +1,288 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package marker keeps the marks of the deletion guard: on what
+// ResourceDeletionProtections select, on what something protected hangs below,
+// on Services that have traffic, and on targets of DeletionOverrides. It runs on
+// the leader; the policies go by what it wrote, with or without it.
+package marker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+)
+
+const (
+	// workers write marks in parallel.
+	workers = 8
+	// writeTimeout bounds one write.
+	writeTimeout = 10 * time.Second
+	// calm is how often at most the text of a mark follows what it describes; that
+	// the mark is there, or not, never waits.
+	calm = 2 * time.Second
+)
+
+// Settings are what the configuration says.
+type Settings struct {
+	Rules policy.Rules
+	Scope scope.Scope
+}
+
+// Options of a Marker.
+type Options struct {
+	Kinds       *inventory.Kinds
+	Metadata    metadata.Interface
+	Client      kubernetes.Interface
+	Protections *selection.Set
+	// Settings is asked when something may have changed; it must be safe for
+	// concurrent use.
+	Settings func() Settings
+	// Changed is called when the matches of a protection may have changed, with
+	// its name. It must not block.
+	Changed func(protection string)
+	// InForce lists the stamps of the overrides that are in force, by the UID of
+	// their targets. It is asked once, at the start.
+	InForce func(context.Context) (map[types.UID]Stamp, error)
+	// OverrideGone is called when the target of an override was deleted, with the
+	// override's name. It must not block.
+	OverrideGone func(override string)
+	Clock        clock.WithTicker
+}
+
+// target is an object that may need to be marked. Without a UID it is whichever
+// has the name.
+type target struct {
+	resource        schema.GroupResource
+	namespace, name string
+	uid             types.UID
+}
+
+// known is an object that counts: protected, selected or marked.
+type known struct {
+	kind        inventory.Kind
+	meta        *metav1.PartialObjectMetadata
+	sources     sets.Set[inventory.Source]
+	protections []*selection.Protection
+}
+
+// Marker keeps the marks.
+type Marker struct {
+	o       Options
+	watches *inventory.Watches
+	writer  *marks.Writer
+	queue   workqueue.TypedRateLimitingInterface[target]
+	wake    chan struct{}
+
+	mu       sync.Mutex
+	running  bool
+	settings Settings
+	kinds    *inventory.Snapshot
+	// sources are those that are watched, and whether all of their objects have
+	// been seen.
+	sources map[inventory.Source]*source
+	known   map[types.UID]*known
+	// namespaceLabels are the labels of each namespace.
+	namespaceLabels map[string]map[string]string
+	index           *contents.Index
+	matches         map[string]map[schema.GroupKind]int
+	// unmarked are the kinds on which the last write failed, with the reason.
+	unmarked  map[schema.GroupKind]string
+	overrides map[types.UID]Stamp
+	// recent are the marks written to objects that the watches do not show yet.
+	recent map[types.UID]marks.Set
+	last   map[target]time.Time
+	probes map[schema.GroupResource]probe
+	// traffic knows which Services have ready endpoints, once somebody asks.
+	traffic *traffic
+}
+
+type source struct {
+	kind   inventory.Kind
+	synced bool
+	err    string
+}
+
+// New makes a Marker.
+func New(o Options) *Marker {
+	m := &Marker{
+		o:       o,
+		writer:  marks.NewWriter(o.Metadata),
+		wake:    make(chan struct{}, 1),
+		sources: map[inventory.Source]*source{},
+		known:   map[types.UID]*known{},
+
+		namespaceLabels: map[string]map[string]string{},
+		index:           contents.NewIndex(),
+		matches:         map[string]map[schema.GroupKind]int{},
+		unmarked:        map[schema.GroupKind]string{},
+		overrides:       map[types.UID]Stamp{},
+		recent:          map[types.UID]marks.Set{},
+		last:            map[target]time.Time{},
+		probes:          map[schema.GroupResource]probe{},
+	}
+	m.watches = inventory.NewWatches(o.Metadata, m)
+	m.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[target](100*time.Millisecond, time.Minute),
+		workqueue.TypedRateLimitingQueueConfig[target]{Name: "deletion.marks", Clock: o.Clock})
+	o.Kinds.OnChange(m.Wake)
+	return m
+}
+
+// Wake asks for another look at the configuration and at what the API server
+// serves. It never blocks.
+func (m *Marker) Wake() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start keeps the marks until the context ends.
+func (m *Marker) Start(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer func() {
+		m.queue.ShutDown()
+		m.watches.Wait()
+		group.Wait()
+	}()
+	for range workers {
+		group.Go(func() {
+			for m.work(ctx) {
+			}
+		})
+	}
+	inForce, err := m.o.InForce(ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.running = true
+	maps.Copy(m.overrides, inForce)
+	m.mu.Unlock()
+	m.Wake()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.wake:
+			if err := m.follow(ctx); err != nil {
+				return fmt.Errorf("watch what may be protected: %w", err)
+			}
+		}
+	}
+}
+
+// follow brings the watches in line with the configuration, the protections and
+// what the API server serves.
+func (m *Marker) follow(ctx context.Context) error {
+	kinds := m.o.Kinds.Current()
+	if kinds == nil {
+		return nil // its first look wakes
+	}
+	m.mu.Lock()
+	before := m.settings
+	m.kinds, m.settings = kinds, m.o.Settings()
+	changed := m.running && !sameSettings(before, m.settings)
+	wanted := wantedSources(kinds, m.settings.Rules, m.o.Protections)
+	var start, stop []inventory.Source
+	for s, kind := range wanted {
+		if m.sources[s] == nil {
+			m.sources[s] = &source{kind: kind}
+			start = append(start, s)
+		}
+	}
+	for s := range m.sources {
+		if _, ok := wanted[s]; !ok && m.replaced(s, wanted) {
+			stop = append(stop, s)
+		}
+	}
+	m.mu.Unlock()
+	// Namespaces come first: whether an object is selected or in scope can depend
+	// on the labels of its namespace.
+	for _, s := range start {
+		if s.Resource == namespaces {
+			if err := m.watches.Start(ctx, s); err != nil {
+				return err
+			}
+			return m.afterNamespaces(ctx, start)
+		}
+	}
+	for _, s := range start {
+		if err := m.watches.Start(ctx, s); err != nil {
+			return err
+		}
+	}
+	for _, s := range stop {
+		m.stop(s)
+	}
+	if changed {
+		m.lookAgain()
+	}
+	return nil
+}
+
+// afterNamespaces starts the other watches once all namespaces are known.
+func (m *Marker) afterNamespaces(ctx context.Context, start []inventory.Source) error {
+	for !m.isSynced(inventory.Source{Resource: namespaces}) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.wake: // also after each source that has synced
+		}
+	}
+	for _, s := range start {
+		if err := m.watches.Start(ctx, s); err != nil {
+			return err
+		}
+	}
+	m.Wake() // the one that was taken may have been about something else
+	return nil
+}
+
+// replaced says whether a source that is no longer wanted can go: its kind does
+// not exist any more, or what is wanted of it is known.
+func (m *Marker) replaced(s inventory.Source, wanted map[inventory.Source]inventory.Kind) bool {
+	for w := range wanted {
+		if w.Resource == s.Resource && !m.sources[w].synced {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Marker) stop(s inventory.Source) {
+	m.watches.Stop(s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.sources, s)
+	for _, k := range m.known {
+		if k.sources.Has(s) {
+			m.leave(s, k)
+		}
+	}
+}
+
+func (m *Marker) isSynced(s inventory.Source) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sources[s] != nil && m.sources[s].synced
+}

@@ -1,0 +1,55 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package marker
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// Stamp is an override that is in force for an object.
+type Stamp struct {
+	// Override is its name.
+	Override string
+	// Contents says that what hangs below the object goes with it.
+	Contents bool
+}
+
+// Target is the object of an override.
+type Target struct {
+	Kind      schema.GroupKind
+	Namespace string
+	Name      string
+	UID       types.UID
+}
+
+// SetOverride has the object carry a stamp, or none for nil. The object must
+// exist; a kind that the API server does not serve is an error of nobody.
+func (m *Marker) SetOverride(t Target, s *Stamp) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, had := m.overrides[t.UID]
+	switch {
+	case s == nil && !had, s != nil && had && before == *s:
+		return
+	case s == nil:
+		delete(m.overrides, t.UID)
+	default:
+		m.overrides[t.UID] = *s
+	}
+	if m.kinds == nil {
+		return
+	}
+	kind, ok := m.kinds.ByKind(t.Kind)
+	if !ok {
+		return
+	}
+	at := target{resource: kind.GroupResource(), namespace: t.Namespace, name: t.Name, uid: t.UID}
+	if kind.Resource == namespaces || kind.Resource == inventory.CRDs {
+		at.uid = ""
+	}
+	m.queue.Add(at)
+}

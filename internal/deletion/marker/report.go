@@ -1,0 +1,93 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package marker
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// Report is what is known of a protection.
+type Report struct {
+	Matches       v1alpha1.Matches
+	Unenforceable []v1alpha1.Unenforceable
+	// Complete is false while not all objects of its kinds have been seen.
+	Complete bool
+}
+
+// listed bounds the lists of a status.
+const listed = 32
+
+// Report says what a protection selects now and what of it is not enforced.
+func (m *Marker) Report(p *selection.Protection) Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kinds == nil {
+		return Report{}
+	}
+	r := Report{Complete: true}
+	var counted []v1alpha1.KindMatches
+	for kind, n := range m.matches[p.Name] {
+		r.Matches.Total += int64(n)
+		if n > 0 {
+			counted = append(counted, v1alpha1.KindMatches{Group: kind.Group, Kind: kind.Kind, Count: int64(n)})
+		}
+	}
+	slices.SortFunc(counted, func(a, b v1alpha1.KindMatches) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
+	})
+	r.Matches.Kinds = counted[:min(len(counted), listed)]
+	for _, kind := range kindsOf(p) {
+		reason, message, complete := m.obstacle(kind)
+		r.Complete = r.Complete && complete
+		if reason != "" && len(r.Unenforceable) < listed {
+			r.Unenforceable = append(r.Unenforceable, v1alpha1.Unenforceable{Group: kind.Group, Kind: kind.Kind, Reason: reason, Message: message})
+		}
+	}
+	return r
+}
+
+// kindsOf are the kinds that a protection names, each once, in order.
+func kindsOf(p *selection.Protection) []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for _, s := range p.Selectors {
+		kinds = append(kinds, s.Kind)
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupKind) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
+	})
+	return slices.Compact(kinds)
+}
+
+// obstacle says why objects of a kind are not protected, if they are not, and
+// whether all of them have been seen.
+func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableReason, message string, complete bool) {
+	kind, ok := m.kinds.ByKind(gk)
+	switch {
+	case !ok:
+		return v1alpha1.NoSuchKind, "the API server does not serve this kind; what is selected of it is protected from when it does", true
+	case beyondAdmission.Has(kind.GroupResource()):
+		return v1alpha1.BeyondAdmission, "the API server asks no policy about objects of this kind; guard them by RBAC", true
+	case !Guarded(kind):
+		return v1alpha1.NotDeletable, "an object of this kind cannot be listed, watched, patched and deleted", true
+	}
+	if p, ok := m.probes[kind.GroupResource()]; ok && kind.Aggregated && p.verdict != enforced {
+		return v1alpha1.AdmissionNotRun, p.message, true
+	}
+	src := m.sources[inventory.Source{Resource: kind.Resource}]
+	switch {
+	case src != nil && src.err != "":
+		return v1alpha1.NotMarked, "objects of this kind cannot be watched: " + src.err, false
+	case m.unmarked[gk] != "":
+		return v1alpha1.NotMarked, m.unmarked[gk], true
+	}
+	return "", "", src != nil && src.synced
+}

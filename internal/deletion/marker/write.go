@@ -1,0 +1,196 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package marker
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+)
+
+// work takes one object off the queue; false ends the worker.
+func (m *Marker) work(ctx context.Context) bool {
+	t, shutdown := m.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer m.queue.Done(t)
+	p, ok := m.plan(t)
+	if !ok {
+		m.queue.Forget(t)
+		return true
+	}
+	if err := m.write(ctx, t, p); err != nil {
+		ctrl.Log.WithName("marks").Info("Cannot mark an object; it is tried again", "resource", t.resource.String(),
+			"namespace", t.namespace, "name", t.name, "error", err.Error())
+		m.queue.AddRateLimited(t)
+		return true
+	}
+	m.queue.Forget(t)
+	return true
+}
+
+// plan is what to write on an object.
+type plan struct {
+	kind   inventory.Kind
+	object *metav1.PartialObjectMetadata
+	want   marks.Set
+}
+
+// plan says what has to be written on an object now; not ok when nothing has.
+func (m *Marker) plan(t target) (p plan, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kind, ok := m.kinds.ByResource(t.resource)
+	if !ok {
+		return plan{}, false
+	}
+	o := m.object(t, kind)
+	k := m.known[o.UID]
+	if o.DeletionTimestamp != nil {
+		return plan{}, false
+	}
+	have := marks.Of(o)
+	if r, ok := m.recent[o.UID]; ok && k == nil {
+		have = r
+	}
+	want := m.wanted(kind, o, k)
+	if _, holds := want[v1alpha1.HoldsProtectedMark]; !holds && !m.allSynced() {
+		if before, held := have[v1alpha1.HoldsProtectedMark]; held {
+			// Something may hang below it that has not been seen yet.
+			want[v1alpha1.HoldsProtectedMark] = before
+			m.queue.AddAfter(t, calm)
+		}
+	}
+	if want.Equal(have) {
+		return plan{}, false
+	}
+	if wait := calm - m.o.Clock.Since(m.last[t]); want.SameVerdict(have) && wait > 0 {
+		m.queue.AddAfter(t, wait)
+		return plan{}, false
+	}
+	m.last[t] = m.o.Clock.Now()
+	return plan{kind: kind, object: o, want: want}, true
+}
+
+// object is the latest state of a target that is known; for one that is not
+// known, what identifies it.
+func (m *Marker) object(t target, kind inventory.Kind) *metav1.PartialObjectMetadata {
+	if k := m.known[t.uid]; k != nil {
+		return k.meta
+	}
+	if o := m.watches.Object(inventory.Source{Resource: kind.Resource}, t.namespace, t.name); o != nil && (t.uid == "" || t.uid == o.UID) {
+		if k := m.known[o.UID]; k != nil {
+			return k.meta
+		}
+		return o
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: t.name, Namespace: t.namespace, UID: t.uid}}
+}
+
+// wanted are the marks that an object should carry.
+func (m *Marker) wanted(kind inventory.Kind, o *metav1.PartialObjectMetadata, k *known) marks.Set {
+	set := marks.Set{}
+	if k != nil {
+		for mark, mode := range map[string]v1alpha1.ProtectionMode{
+			v1alpha1.ProtectedByMark:          v1alpha1.ModeAlways,
+			v1alpha1.ProtectedWhileUsedByMark: v1alpha1.ModeCascading,
+		} {
+			if by := withMode(k.protections, mode); len(by) > 0 {
+				set[mark] = marks.Mark{Value: selection.Value(by), Detail: marks.Detail(selection.Detail(by))}
+			}
+		}
+		if m.usedByTraffic(kind, k) {
+			set[v1alpha1.InUseMark] = marks.Mark{Value: v1alpha1.MarkSet}
+		}
+	}
+	if h := m.holding(kind, o); h.Count > 0 && m.inScope(kind, o) {
+		set[v1alpha1.HoldsProtectedMark] = marks.Mark{Value: v1alpha1.MarkSet, Detail: marks.Detail(h.Describe(placeOf(kind, o)))}
+	}
+	if by, ok := m.overrides[o.UID]; ok {
+		set[v1alpha1.OverrideMark] = marks.Mark{Value: by.Override}
+		if by.Contents {
+			set[v1alpha1.OverrideContentsMark] = marks.Mark{Value: by.Override}
+		}
+	}
+	return set
+}
+
+func withMode(protections []*selection.Protection, mode v1alpha1.ProtectionMode) (out []*selection.Protection) {
+	for _, p := range protections {
+		if p.Mode == mode {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// holding is what hangs below an object.
+func (m *Marker) holding(kind inventory.Kind, o *metav1.PartialObjectMetadata) contents.Holding {
+	switch kind.Resource {
+	case namespaces:
+		return m.index.InNamespace(o.Name)
+	case inventory.CRDs:
+		resource, group, _ := strings.Cut(o.Name, ".")
+		return m.index.OfResource(schema.GroupResource{Group: group, Resource: resource})
+	}
+	return m.index.Below(o.UID)
+}
+
+// placeOf is the namespace as seen from which the contents of an object are
+// described.
+func placeOf(kind inventory.Kind, o *metav1.PartialObjectMetadata) string {
+	if kind.Resource == namespaces {
+		return o.Name
+	}
+	return o.Namespace
+}
+
+// write brings marks to an object. One that is gone needs none.
+func (m *Marker) write(ctx context.Context, t target, p plan) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	out, err := m.writer.Write(ctx, p.kind, p.object, p.want)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kind := p.kind.GroupKind()
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		delete(m.last, t)
+		return nil
+	case err != nil:
+		if m.unmarked[kind] == "" {
+			m.changedKind(kind)
+		}
+		m.unmarked[kind] = err.Error()
+		return err
+	}
+	if m.unmarked[kind] != "" {
+		delete(m.unmarked, kind)
+		m.changedKind(kind)
+	}
+	if k := m.known[out.UID]; k != nil && !older(out, k.meta) {
+		k.meta = inventory.Strip(out)
+	} else if k == nil && len(p.want) > 0 {
+		m.recent[out.UID] = p.want
+	}
+	return nil
+}
+
+// changedKind tells the protections that name a kind that something has changed.
+func (m *Marker) changedKind(kind schema.GroupKind) {
+	for _, p := range m.o.Protections.Naming(kind) {
+		m.o.Changed(p)
+	}
+}

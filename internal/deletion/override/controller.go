@@ -1,0 +1,201 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package override puts DeletionOverrides in force and ends them.
+package override
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+const fieldManager = "holdfast-override"
+
+// Stamper writes on the target that an override is in force.
+type Stamper interface {
+	SetOverride(t marker.Target, s *marker.Stamp)
+}
+
+// Options of a Reconciler.
+type Options struct {
+	Client   client.Client
+	Metadata metadata.Interface
+	Kinds    func() *inventory.Snapshot
+	Stamper  Stamper
+	Rules    func() configv1alpha1.OverridesConfiguration
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+}
+
+// Reconciler puts overrides in force and ends them.
+type Reconciler struct {
+	o     Options
+	queue atomic.Pointer[queue]
+
+	mu      sync.Mutex
+	targets map[string]marker.Target
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// NewReconciler makes a Reconciler.
+func NewReconciler(o Options) *Reconciler {
+	return &Reconciler{o: o, targets: map[string]marker.Target{}}
+}
+
+// SetupWithManager adds the Reconciler to a manager; it runs on the leader.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("deletion.override").
+		For(&v1alpha1.DeletionOverride{}).
+		WatchesRawSource(source.Func(func(_ context.Context, q queue) error {
+			r.queue.Store(&q)
+			return nil
+		})).
+		Complete(r)
+}
+
+// Gone tells that the target of an override was deleted. It never blocks.
+func (r *Reconciler) Gone(name string) {
+	if q := r.queue.Load(); q != nil {
+		(*q).Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
+}
+
+// InForce lists the stamps of the overrides that are in force, by the UID of
+// their targets, as the last leader left them.
+func (r *Reconciler) InForce(ctx context.Context) (map[types.UID]marker.Stamp, error) {
+	list := &v1alpha1.DeletionOverrideList{}
+	if err := r.o.Client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list overrides: %w", err)
+	}
+	out := map[types.UID]marker.Stamp{}
+	for _, in := range list.Items {
+		if in.Status.Phase == v1alpha1.OverrideActive {
+			out[types.UID(in.Spec.Target.UID)] = marker.Stamp{Override: in.Name, Contents: in.Spec.IncludeContents}
+		}
+	}
+	return out, nil
+}
+
+// Reconcile brings an override to where it stands now, and writes that once.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	in := &v1alpha1.DeletionOverride{}
+	err := r.o.Client.Get(ctx, req.NamespacedName, in)
+	if apierrors.IsNotFound(err) || err == nil && in.DeletionTimestamp != nil {
+		r.retract(req.Name)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("get override: %w", err)
+	}
+	found, err := r.find(ctx, in)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	next, again := Next(in, found, r.o.Rules(), r.o.Clock.Now())
+	// The status goes first: what is in force must be on record before it can be
+	// used, and what is over must not come back after a crash.
+	if !equality.Semantic.DeepEqual(next, in.Status) {
+		if err := r.write(ctx, in, next); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if next.Phase == v1alpha1.OverrideActive {
+		r.stamp(in)
+	} else {
+		r.retract(in.Name)
+	}
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+func (r *Reconciler) write(ctx context.Context, in *v1alpha1.DeletionOverride, next v1alpha1.DeletionOverrideStatus) error {
+	before := in.Status.Phase
+	out := in.DeepCopy()
+	out.Status = next
+	if err := r.o.Client.Status().Update(ctx, out, client.FieldOwner(fieldManager)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	}
+	if before != next.Phase {
+		t := in.Spec.Target
+		log.FromContext(ctx).Info("Override changed", "phase", next.Phase, "kind", t.Kind, "namespace", t.Namespace, "name", t.Name,
+			"requestedBy", in.Spec.RequestedBy, "approvedBy", in.Spec.ApprovedBy, "reason", in.Spec.Reason)
+		r.o.Recorder.Eventf(out, nil, corev1.EventTypeNormal, string(next.Phase), "Override", "%s %s: %s (asked by %s: %s)",
+			t.Kind, t.Name, next.Message, in.Spec.RequestedBy, in.Spec.Reason)
+	}
+	return nil
+}
+
+func (r *Reconciler) stamp(in *v1alpha1.DeletionOverride) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := targetOf(in)
+	r.targets[in.Name] = t
+	r.o.Stamper.SetOverride(t, &marker.Stamp{Override: in.Name, Contents: in.Spec.IncludeContents})
+}
+
+func (r *Reconciler) retract(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t, ok := r.targets[name]; ok {
+		delete(r.targets, name)
+		r.o.Stamper.SetOverride(t, nil)
+	}
+}
+
+func targetOf(in *v1alpha1.DeletionOverride) marker.Target {
+	t := in.Spec.Target
+	gv, _ := schema.ParseGroupVersion(t.APIVersion) // a bad one is of no kind
+	return marker.Target{
+		Kind:      schema.GroupKind{Group: gv.Group, Kind: t.Kind},
+		Namespace: t.Namespace, Name: t.Name, UID: types.UID(t.UID),
+	}
+}
+
+// find looks for the target.
+func (r *Reconciler) find(ctx context.Context, in *v1alpha1.DeletionOverride) (Found, error) {
+	t := targetOf(in)
+	kinds := r.o.Kinds()
+	if kinds == nil {
+		return "", fmt.Errorf("the kinds that the API server serves are not known yet")
+	}
+	kind, ok := kinds.ByKind(t.Kind)
+	if !ok || kind.Namespaced != (t.Namespace != "") {
+		return FoundNothing, nil
+	}
+	o, err := r.o.Metadata.Resource(kind.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return FoundNothing, nil
+	case err != nil:
+		return "", fmt.Errorf("get target: %w", err)
+	case o.UID != t.UID:
+		return FoundOther, nil
+	case o.DeletionTimestamp != nil: // nothing stops that any more
+		return FoundNothing, nil
+	}
+	return FoundTarget, nil
+}

@@ -1,0 +1,150 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package protection brings ResourceDeletionProtections into force and writes
+// their status.
+package protection
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+)
+
+const (
+	fieldManager = "holdfast-protection"
+	// settle is how long counts may change before they are written.
+	settle = time.Second
+	// workers write the status of many protections at the start.
+	workers = 4
+)
+
+// Reporter knows what a protection selects.
+type Reporter interface {
+	Report(p *selection.Protection) marker.Report
+}
+
+// Options of a Reconciler.
+type Options struct {
+	Client      client.Client
+	Protections *selection.Set
+	Reporter    Reporter
+	// Mode of the deletion guard.
+	Mode  func() configv1alpha1.Mode
+	Clock clock.PassiveClock
+}
+
+// Reconciler writes the status of protections.
+type Reconciler struct {
+	o     Options
+	queue atomic.Pointer[queue]
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// NewReconciler makes a Reconciler.
+func NewReconciler(o Options) *Reconciler { return &Reconciler{o: o} }
+
+// SetupWithManager adds the Reconciler to a manager; it runs on the leader.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("deletion.protection").
+		For(&v1alpha1.ResourceDeletionProtection{}).
+		WatchesRawSource(source.Func(func(_ context.Context, q queue) error {
+			r.queue.Store(&q)
+			return nil
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+// Changed asks for the status of a protection to be written. It never blocks.
+func (r *Reconciler) Changed(name string) {
+	if q := r.queue.Load(); q != nil {
+		(*q).AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, settle)
+	}
+}
+
+// Reconcile writes the status once.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	in := &v1alpha1.ResourceDeletionProtection{}
+	if err := r.o.Client.Get(ctx, req.NamespacedName, in); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	p, err := selection.New(in)
+	next := in.DeepCopy()
+	if err != nil { // the schema lets nothing of this pass
+		invalid(&next.Status, in.Generation, err, r.o.Clock.Now())
+	} else {
+		compute(&next.Status, in.Generation, r.o.Reporter.Report(p), r.o.Mode(), r.o.Clock.Now())
+	}
+	if equality.Semantic.DeepEqual(next.Status, in.Status) {
+		return reconcile.Result{}, nil
+	}
+	if err := r.o.Client.Status().Update(ctx, next, client.FieldOwner(fieldManager)); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	}
+	return reconcile.Result{}, nil
+}
+
+// Follow keeps the set in line with the cache, on every replica, and tells of
+// each change.
+func Follow(ctx context.Context, c cache.Cache, set *selection.Set, changed func(before, after *selection.Protection)) (func() bool, error) {
+	informer, err := c.GetInformer(ctx, &v1alpha1.ResourceDeletionProtection{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watch ResourceDeletionProtections: %w", err)
+	}
+	put := func(o any) {
+		in, ok := o.(*v1alpha1.ResourceDeletionProtection)
+		if !ok {
+			return
+		}
+		p, err := selection.New(in)
+		if err != nil {
+			ctrl.Log.WithName("deletion.protection").Error(err, "Protection cannot be put into force", "name", in.Name)
+			return
+		}
+		changed(set.Put(p), p)
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: put,
+		UpdateFunc: func(before, after any) {
+			if a, ok := before.(*v1alpha1.ResourceDeletionProtection); ok {
+				if b, ok := after.(*v1alpha1.ResourceDeletionProtection); ok && a.Generation == b.Generation && a.UID == b.UID {
+					return // its status
+				}
+			}
+			put(after)
+		},
+		DeleteFunc: func(o any) {
+			if t, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = t.Obj
+			}
+			if in, ok := o.(*v1alpha1.ResourceDeletionProtection); ok {
+				changed(set.Delete(in.Name), nil)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch ResourceDeletionProtections: %w", err)
+	}
+	return registration.HasSynced, nil
+}

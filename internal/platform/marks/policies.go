@@ -1,0 +1,70 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package marks
+
+import (
+	"fmt"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+)
+
+// Policies see to it that nobody but Holdfast sets or changes a mark. Who may
+// unprotect may take one away, so that there is a way when Holdfast is down; a
+// Holdfast that runs puts back what still holds. There is one policy per mark,
+// because an object selector cannot say "or", and an object without a mark must
+// cost nothing.
+//
+// Only the labels count. The annotations must stay free: the deployment
+// controller copies those of a Deployment to its ReplicaSets.
+func Policies(mode configv1alpha1.Mode, users []string) []admission.Policy {
+	out := make([]admission.Policy, 0, len(v1alpha1.Marks))
+	for _, key := range v1alpha1.Marks {
+		out = append(out, policy(key, mode, users))
+	}
+	return out
+}
+
+// PolicyName is the name of the policy of a mark.
+func PolicyName(key string) string { return "holdfast-mark-" + key[strings.Index(key, "/")+1:] }
+
+func policy(key string, mode configv1alpha1.Mode, users []string) admission.Policy {
+	label := func(object string) string { return object + ".metadata.?labels[" + cel.String(key) + "].orValue('')" }
+	all := []string{"*"}
+	return admission.Policy{
+		Name: PolicyName(key),
+		Mode: mode,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: key, Operator: metav1.LabelSelectorOpExists},
+				}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+						Rule:       admissionregistrationv1.Rule{APIGroups: all, APIVersions: all, Resources: []string{"*/*"}},
+					},
+				}},
+			},
+			Variables: []admissionregistrationv1.Variable{
+				{Name: "old", Expression: "request.operation == 'UPDATE' ? " + label("oldObject") + " : ''"},
+				{Name: "new", Expression: label("object")},
+				admission.MayUnprotect(),
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "variables.new == variables.old || request.userInfo.?username.orValue('') in " + cel.Strings(users) +
+					" || variables.new == '' && variables.mayUnprotect",
+				Message: fmt.Sprintf("the label %s is written by Holdfast alone; leave it out, and write it back as it was when you change the object. "+
+					"Taking it away needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one",
+					key, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName),
+			}},
+		},
+	}
+}
