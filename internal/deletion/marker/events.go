@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,6 +71,7 @@ func (m *Marker) seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
 		m.o.OverrideGone(name)
 	}
 	m.count(k, +1)
+	m.noteTraffic(k)
 	m.index.Put(contents.Object{
 		Ref:       contents.Ref{Resource: src.kind.GroupResource(), Namespace: o.Namespace, Name: o.Name},
 		UID:       o.UID,
@@ -77,6 +79,9 @@ func (m *Marker) seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
 		Protected: m.isProtected(k),
 	})
 	m.enqueue(append(append(before, m.above(k)...), targetOf(k))...)
+	if _, probed := m.probes[k.kind.GroupResource()]; k.kind.Aggregated && !probed {
+		m.Wake()
+	}
 }
 
 // Gone implements inventory.Handler.
@@ -108,6 +113,7 @@ func (m *Marker) forget(k *known) {
 	m.count(k, -1)
 	delete(m.known, k.meta.UID)
 	delete(m.recent, k.meta.UID)
+	delete(m.whileUsed, k.meta.UID)
 	m.index.Delete(k.meta.UID)
 	m.enqueue(above...)
 }
@@ -166,6 +172,14 @@ func (m *Marker) allSynced() bool {
 func (m *Marker) evaluate(kind inventory.Kind, o *metav1.PartialObjectMetadata) (protections []*selection.Protection, counts bool) {
 	if m.inScope(kind, o) {
 		protections = m.o.Protections.Match(kind.GroupKind(), o, m.namespaceLabels[o.Namespace])
+	}
+	if kind.Resource == inventory.APIServices {
+		for _, p := range m.fronting(o.Name) {
+			if !slices.Contains(protections, p) {
+				protections = append(protections, p)
+			}
+		}
+		slices.SortFunc(protections, func(a, b *selection.Protection) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return protections, len(protections) > 0 || marks.Any(o) || m.labelled(kind, o)
 }
@@ -306,6 +320,7 @@ func (m *Marker) selected(sel selection.Selector) {
 		return
 	}
 	kind, ok := m.kinds.ByKind(sel.Kind)
+	m.frontedAgain(&kind)
 	s := inventory.Source{Resource: kind.Resource}
 	if !ok || m.sources[s] == nil {
 		return // it is going to be watched, and then everything is looked at

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
@@ -111,8 +112,12 @@ type Marker struct {
 	recent map[types.UID]marks.Set
 	last   map[target]time.Time
 	probes map[schema.GroupResource]probe
-	// traffic knows which Services have ready endpoints, once somebody asks.
-	traffic *traffic
+	// whileUsed are the Services that are protected while they are used, and
+	// traffic the EndpointSlices, watched once there is such a Service.
+	whileUsed map[types.UID]struct{}
+	traffic   cache.SharedIndexInformer
+	// background are the goroutines beside the workers and the watches.
+	background sync.WaitGroup
 }
 
 type source struct {
@@ -158,14 +163,13 @@ func (m *Marker) Wake() {
 
 // Start keeps the marks until the context ends.
 func (m *Marker) Start(ctx context.Context) error {
-	var group sync.WaitGroup
 	defer func() {
 		m.queue.ShutDown()
 		m.watches.Wait()
-		group.Wait()
+		m.background.Wait()
 	}()
 	for range workers {
-		group.Go(func() {
+		m.background.Go(func() {
 			for m.work(ctx) {
 			}
 		})
@@ -200,7 +204,11 @@ func (m *Marker) follow(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	before := m.settings
-	m.kinds, m.settings = kinds, m.o.Settings()
+	if m.kinds != kinds {
+		m.kinds, m.probes = kinds, map[schema.GroupResource]probe{}
+		m.frontedAgain(nil)
+	}
+	m.settings = m.o.Settings()
 	changed := m.running && !sameSettings(before, m.settings)
 	wanted := wantedSources(kinds, m.settings.Rules, m.o.Protections)
 	var start, stop []inventory.Source
@@ -237,7 +245,8 @@ func (m *Marker) follow(ctx context.Context) error {
 	if changed {
 		m.lookAgain()
 	}
-	return nil
+	m.probeAggregated(ctx)
+	return m.followTraffic(ctx)
 }
 
 // afterNamespaces starts the other watches once all namespaces are known.
@@ -262,7 +271,7 @@ func (m *Marker) afterNamespaces(ctx context.Context, start []inventory.Source) 
 // not exist any more, or what is wanted of it is known.
 func (m *Marker) replaced(s inventory.Source, wanted map[inventory.Source]inventory.Kind) bool {
 	for w := range wanted {
-		if w.Resource == s.Resource && !m.sources[w].synced {
+		if w.Resource.GroupResource() == s.Resource.GroupResource() && !m.sources[w].synced {
 			return false
 		}
 	}

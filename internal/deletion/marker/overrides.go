@@ -7,7 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 )
 
 // Stamp is an override that is in force for an object.
@@ -37,13 +39,17 @@ func (m *Marker) SetOverride(t Target, s *Stamp) {
 		return
 	case s == nil:
 		delete(m.overrides, t.UID)
+		if m.known[t.UID] == nil { // nothing is known of it but that it carries the stamp
+			m.recent[t.UID] = marks.Set{v1alpha1.OverrideMark: {Value: before.Override}}
+		}
 	default:
 		m.overrides[t.UID] = *s
 	}
-	if m.kinds == nil {
-		return
+	kinds := m.o.Kinds.Current()
+	if kinds == nil {
+		return // whoever asks knows the kind, so the API server has been asked
 	}
-	kind, ok := m.kinds.ByKind(t.Kind)
+	kind, ok := kinds.ByKind(t.Kind)
 	if !ok {
 		return
 	}

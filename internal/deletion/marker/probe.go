@@ -3,17 +3,106 @@
 
 package marker
 
-// verdict says whether the server of a kind asks the cluster's policies.
-type verdict int
+import (
+	"context"
+	"fmt"
 
-const (
-	unknown verdict = iota
-	enforced
-	notEnforced
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 )
 
-// probe is what was found out about an aggregated kind.
+// probe is what was found out about an extension API server: whether it asks the
+// cluster's policies about objects of a kind.
 type probe struct {
-	verdict verdict
-	message string
+	ended    bool
+	enforced bool
+	message  string
+}
+
+// probeAggregated finds that out for every kind of an extension API server that a
+// protection selects an object of, once after each change of what is served.
+func (m *Marker) probeAggregated(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range m.known {
+		gr := k.kind.GroupResource()
+		if _, done := m.probes[gr]; done || !k.kind.Aggregated || len(k.protections) == 0 {
+			continue
+		}
+		m.probes[gr] = probe{}
+		kind, o := k.kind, k.meta
+		m.background.Go(func() { m.probe(ctx, kind, o) })
+	}
+}
+
+// probe tries what a policy of Holdfast's refuses to everybody, as a dry run: to
+// put marks.ProbeLabel on an object. A server that lets it pass asks no policy. One
+// that does not know dry runs either would keep a label that means nothing.
+func (m *Marker) probe(ctx context.Context, kind inventory.Kind, o *metav1.PartialObjectMetadata) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	body := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"true"}}}`, marks.ProbeLabel)
+	_, err := m.o.Metadata.Resource(kind.Resource).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, body,
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	p := probe{ended: true}
+	switch {
+	case marks.RefusedProbe(err):
+		p.enforced = true
+	case err != nil:
+		p.message = "the extension API server does not say whether it asks the cluster's policies: " + err.Error()
+	default:
+		p.message = "the extension API server that serves this kind does not ask the cluster's policies, so nothing can refuse a deletion there; its APIService is protected"
+	}
+	ctrl.Log.WithName("marks").Info("Tried whether an extension API server asks the policies", "resource", kind.GroupResource().String(), "enforced", p.enforced, "error", p.message)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, still := m.probes[kind.GroupResource()]; !still || ctx.Err() != nil {
+		return // it is tried again
+	}
+	m.probes[kind.GroupResource()] = p
+	m.changedKind(kind.GroupKind())
+}
+
+// served are the kinds that an APIService stands for.
+func (m *Marker) served(apiService string) (kinds []schema.GroupKind) {
+	for _, k := range m.kinds.All() {
+		if k.Aggregated && apiServiceOf(k) == apiService {
+			kinds = append(kinds, k.GroupKind())
+		}
+	}
+	return kinds
+}
+
+func apiServiceOf(k inventory.Kind) string { return k.Resource.Version + "." + k.Resource.Group }
+
+// fronting are the protections of what an APIService stands for: without it
+// nobody could reach that any more.
+func (m *Marker) fronting(apiService string) (out []*selection.Protection) {
+	for _, kind := range m.served(apiService) {
+		for _, name := range m.o.Protections.Naming(kind) {
+			if p := m.o.Protections.Get(name); p != nil {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// frontedAgain looks again at the APIService of a kind, or at all for nil.
+func (m *Marker) frontedAgain(kind *inventory.Kind) {
+	s := inventory.Source{Resource: inventory.APIServices}
+	if m.sources[s] == nil {
+		return
+	}
+	for _, o := range m.watches.Objects(s, "") {
+		if kind == nil || kind.Aggregated && o.Name == apiServiceOf(*kind) {
+			m.again(s, o)
+		}
+	}
 }

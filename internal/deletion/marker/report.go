@@ -79,7 +79,7 @@ func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableRea
 	case !Guarded(kind):
 		return v1alpha1.NotDeletable, "an object of this kind cannot be listed, watched, patched and deleted", true
 	}
-	if p, ok := m.probes[kind.GroupResource()]; ok && kind.Aggregated && p.verdict != enforced {
+	if p := m.probes[kind.GroupResource()]; kind.Aggregated && p.ended && !p.enforced {
 		return v1alpha1.AdmissionNotRun, p.message, true
 	}
 	src := m.sources[inventory.Source{Resource: kind.Resource}]

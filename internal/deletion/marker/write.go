@@ -52,6 +52,10 @@ type plan struct {
 func (m *Marker) plan(t target) (p plan, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.kinds == nil {
+		m.queue.AddAfter(t, calm)
+		return plan{}, false
+	}
 	kind, ok := m.kinds.ByResource(t.resource)
 	if !ok {
 		return plan{}, false
@@ -111,7 +115,7 @@ func (m *Marker) wanted(kind inventory.Kind, o *metav1.PartialObjectMetadata, k 
 				set[mark] = marks.Mark{Value: selection.Value(by), Detail: marks.Detail(selection.Detail(by))}
 			}
 		}
-		if m.usedByTraffic(kind, k) {
+		if m.usedByTraffic(k) {
 			set[v1alpha1.InUseMark] = marks.Mark{Value: v1alpha1.MarkSet}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
@@ -29,7 +30,49 @@ func Policies(mode configv1alpha1.Mode, users []string) []admission.Policy {
 	for _, key := range v1alpha1.Marks {
 		out = append(out, policy(key, mode, users))
 	}
-	return out
+	return append(out, probePolicy(mode))
+}
+
+// ProbeLabel may not be put on any object. By trying to, Holdfast finds out
+// whether an extension API server asks the cluster's policies.
+const ProbeLabel = "holdfast.dev/admission-probe"
+
+// probePolicyName is the policy that refuses ProbeLabel.
+const probePolicyName = "holdfast-probe"
+
+// RefusedProbe says whether an error is the refusal of ProbeLabel.
+func RefusedProbe(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "'"+probePolicyName+"'")
+}
+
+func probePolicy(mode configv1alpha1.Mode) admission.Policy {
+	return admission.Policy{
+		Name: probePolicyName,
+		Mode: mode,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: onLabel(ProbeLabel, "*"),
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "false",
+				Message:    "the label " + ProbeLabel + " may not be set: by trying to, Holdfast finds out who asks its policies",
+			}},
+		},
+	}
+}
+
+// onLabel matches the writing of objects that carry a label.
+func onLabel(key, resources string) *admissionregistrationv1.MatchResources {
+	all := []string{"*"}
+	return &admissionregistrationv1.MatchResources{
+		ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: key, Operator: metav1.LabelSelectorOpExists},
+		}},
+		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+				Rule:       admissionregistrationv1.Rule{APIGroups: all, APIVersions: all, Resources: []string{resources}},
+			},
+		}},
+	}
 }
 
 // PolicyName is the name of the policy of a mark.
@@ -37,22 +80,11 @@ func PolicyName(key string) string { return "holdfast-mark-" + key[strings.Index
 
 func policy(key string, mode configv1alpha1.Mode, users []string) admission.Policy {
 	label := func(object string) string { return object + ".metadata.?labels[" + cel.String(key) + "].orValue('')" }
-	all := []string{"*"}
 	return admission.Policy{
 		Name: PolicyName(key),
 		Mode: mode,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-					{Key: key, Operator: metav1.LabelSelectorOpExists},
-				}},
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-						Rule:       admissionregistrationv1.Rule{APIGroups: all, APIVersions: all, Resources: []string{"*/*"}},
-					},
-				}},
-			},
+			MatchConstraints: onLabel(key, "*/*"),
 			Variables: []admissionregistrationv1.Variable{
 				{Name: "old", Expression: "request.operation == 'UPDATE' ? " + label("oldObject") + " : ''"},
 				{Name: "new", Expression: label("object")},
