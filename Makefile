@@ -72,7 +72,7 @@ reference = echo 'crd-ref-docs api/$(1) > docs/reference/$(2)'; \
 
 .PHONY: fmt
 fmt: ## Format the code and sort its imports.
-	$(TOOL) golangci-lint fmt . localcluster
+	$(TOOL) golangci-lint fmt . localcluster test/clients
 
 .PHONY: lint
 lint: ## Lint; the dependency rules of the tree are among the linters.
@@ -80,6 +80,7 @@ lint: ## Lint; the dependency rules of the tree are among the linters.
 	@# The compiler's flags are those of the control plane's own build, so that one compilation of
 	@# Kubernetes serves both.
 	@$(GO) run ./hack/localcluster
+	@lint=$$($(TOOL) -n golangci-lint); cd test/clients; set -x; "$$lint" run --config=../../.golangci.yml
 	@lint=$$($(TOOL) -n golangci-lint); flags=$$($(GO) env GOFLAGS); cd localcluster; set -x; \
 		CGO_ENABLED=0 GOFLAGS="$$flags -trimpath" "$$lint" run --config=../.golangci.yml
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of both modules: first those that need no cluster, then those that need one, then
-# those of the local control plane itself.
+# Runs the tests of all modules: first those that need no cluster, then those that need one, then those
+# with the clients of other projects, then those of the local control plane itself.
 #
 # usage: hack/test.sh [packages] [regular expression of test names]
 #
@@ -63,6 +63,9 @@ if [ ${#slow[@]} -gt 0 ]; then
 fi
 
 if [ "$packages" = ./... ] && [ -z "$run" ]; then
+  say 'Tests with the clients of other projects, which are a module of their own'
+  (cd test/clients && "$go" "${test[@]}" -timeout 20m ./...)
+
   say 'Tests of the local control plane itself'
   # With the flags of the control plane's own build, one compilation of Kubernetes serves both.
   (cd localcluster && CGO_ENABLED=0 "$go" test -trimpath -timeout 20m ./...)

@@ -111,7 +111,7 @@ func controlled(object string) string {
 }
 
 // messageExpression is the text of a refusal, with the object in its places.
-func messageExpression(k policy.Key) string {
+func messageExpression(k policy.Key, message string) string {
 	places := map[string]string{
 		policy.TargetPlace:    "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group) + '/' + oldObject.metadata.name",
 		policy.NamespacePlace: "(has(oldObject.metadata.namespace) ? ' -n ' + oldObject.metadata.namespace : '')",
@@ -121,7 +121,6 @@ func messageExpression(k policy.Key) string {
 	if slices.Contains(k.Values, v1alpha1.ProtectCascading) {
 		places[policy.WhilePlace] = "(variables.whileUsed ? " + cel.String(policy.WhileUsed) + " : '')"
 	}
-	message := k.DeleteMessage()
 	var parts []string
 	for message != "" {
 		i, place := len(message), ""

@@ -87,11 +87,13 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	}
 	validation := admissionregistrationv1.Validation{Expression: strings.Join(passes, " || "), Message: k.DeleteMessage()}
 	if strings.Contains(k.DeleteMessage(), policy.TargetPlace) {
-		validation.MessageExpression = messageExpression(k)
+		validation.MessageExpression = messageExpression(k, k.DeleteMessage())
 		validation.Message = "This object is protected from deletion by the label " + k.Label
 	}
 	return admission.Policy{
 		Name: k.PolicyName(policy.RuleDelete),
+		// helm uninstall keeps the error to itself, but client-go prints warnings.
+		Echo: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(protecting(k), rule("*", "*", admissionregistrationv1.Delete)),
 			Variables:        variables,
@@ -126,7 +128,8 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 				{
 					Expression: fmt.Sprintf("variables.free || variables.new == variables.old || variables.new == %s || "+
 						"variables.derived && variables.machine || variables.mayUnprotect", cel.String(v1alpha1.ProtectAlways)),
-					Message: k.UnprotectMessage(),
+					MessageExpression: messageExpression(k, k.UnprotectMessage()),
+					Message:           "the label " + k.Label + " protects this object from deletion, and taking it away is a right of its own",
 				},
 				{
 					Expression: "variables.free || !(variables.kind in " + derivedKinds(false) + ") || variables.machine || " +

@@ -205,6 +205,7 @@ func (m *Marker) follow(ctx context.Context) error {
 	m.mu.Lock()
 	before := m.settings
 	if m.kinds != kinds {
+		m.servedAgain(m.kinds, kinds)
 		m.kinds, m.probes = kinds, map[schema.GroupResource]probe{}
 		m.frontedAgain(nil)
 	}

@@ -198,3 +198,18 @@ func (m *Marker) changedKind(kind schema.GroupKind) {
 		m.o.Changed(p)
 	}
 }
+
+// servedAgain tells the protections that name a kind that the API server has begun
+// to serve, or does not serve any more.
+func (m *Marker) servedAgain(before, after *inventory.Snapshot) {
+	if before == nil {
+		return // everything is told of when it has been looked at
+	}
+	for _, kind := range m.o.Protections.Kinds() {
+		a, had := before.ByKind(kind)
+		b, has := after.ByKind(kind)
+		if had != has || Guarded(a) != Guarded(b) {
+			m.changedKind(kind)
+		}
+	}
+}

@@ -103,7 +103,7 @@ func (r Rules) onDelete(k Key, req Request) []Finding {
 	if terminating(req.OldObject) || derived(req.Resource, req.OldObject) && r.machine(req) || k.letsPass(req) {
 		return nil
 	}
-	return []Finding{{Rule: RuleDelete, Key: k, Message: k.deleteMessage(req)}}
+	return []Finding{{Rule: RuleDelete, Key: k, Message: k.render(k.DeleteMessage(), req)}}
 }
 
 func (r Rules) onUpdate(k Key, req Request) []Finding {
@@ -112,7 +112,7 @@ func (r Rules) onUpdate(k Key, req Request) []Finding {
 	}
 	var found []Finding
 	if k.weakens(req) && !(derived(req.Resource, req.OldObject) && r.machine(req)) {
-		found = append(found, Finding{Rule: RuleUnprotect, Key: k, Message: k.UnprotectMessage()})
+		found = append(found, Finding{Rule: RuleUnprotect, Key: k, Message: k.render(k.UnprotectMessage(), req)})
 	}
 	if _, ok := derivedKind(req.Resource); ok && !r.machine(req) && gainsOwner(req) {
 		found = append(found, Finding{Rule: RuleOwn, Key: k, Message: k.OwnMessage()})
@@ -130,7 +130,7 @@ func (k Key) letsPass(req Request) bool {
 			req.MayUnprotect && o.Annotations[v1alpha1.DeleteUncheckedAnnotation] == o.Name ||
 			req.Orphans && usedBy(req.Resource) != UsedByContents
 	case MarkProtection, MarkWhileUsed:
-		if req.MayBypass {
+		if req.MayBypass[k.Mark] {
 			return true
 		}
 	}

@@ -61,9 +61,11 @@ func (k Key) DeleteMessage() string {
 var needsVerb = fmt.Sprintf("the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one",
 	v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
 
-// UnprotectMessage is the text of RuleUnprotect.
+// UnprotectMessage is the text of RuleUnprotect, with places for the object. It
+// ends with what helps where a tool applies a manifest that lacks the label.
 func (k Key) UnprotectMessage() string {
-	return "the label " + k.Label + " protects this object from deletion; taking it away, changing or emptying it needs " + needsVerb
+	return "the label " + k.Label + " protects " + TargetPlace + " from deletion; taking it away, changing or emptying it needs " + needsVerb +
+		". Put it back into what you apply, or have somebody with that right run: kubectl label " + TargetPlace + NamespacePlace + " " + k.Label + "-"
 }
 
 // OwnMessage is the text of RuleOwn.
@@ -98,7 +100,8 @@ func (k Key) values() string {
 		v1alpha1.ProtectCascading+" on what can be in use (a Namespace, CustomResourceDefinition, Service, Ingress or workload with replicas)")
 }
 
-func (k Key) deleteMessage(req Request) string {
+// render puts the object of a request into the places of a message.
+func (k Key) render(message string, req Request) string {
 	o := req.OldObject
 	flag, while := "", ""
 	if o.Namespace != "" {
@@ -112,7 +115,7 @@ func (k Key) deleteMessage(req Request) string {
 		detail = o.Labels[k.Label]
 	}
 	return strings.NewReplacer(TargetPlace, Target(req.Resource, o), NamespacePlace, flag, DetailPlace, detail, WhilePlace, while).
-		Replace(k.DeleteMessage())
+		Replace(message)
 }
 
 // Target writes an object as kubectl takes it: deployments.apps/web.

@@ -37,9 +37,9 @@ type Request struct {
 	// MayUnprotect says whether User holds the verb unprotect in
 	// UnprotectNamespace. It is asked of the cluster's authorizer.
 	MayUnprotect bool
-	// MayBypass says whether User was given the verb bypass on the protection that
-	// a mark of OldObject names, and not merely every verb.
-	MayBypass bool
+	// MayBypass says of which marks of OldObject User was given the verb bypass on
+	// the protection that the mark names, and not merely every verb.
+	MayBypass map[Mark]bool
 }
 
 // ErrNoObject is returned for a request that names no object to judge. Whoever
@@ -47,7 +47,7 @@ type Request struct {
 var ErrNoObject = errors.New("the request carries no object")
 
 // FromAdmission reads what the rules need out of an admission request; it
-// leaves Released, MayUnprotect and MayBypass false, which it cannot know. The name of the object is taken from the object:
+// leaves Released, MayUnprotect and MayBypass empty, which it cannot know. The name of the object is taken from the object:
 // the request's own is empty when a whole collection is deleted.
 func FromAdmission(in *admissionv1.AdmissionRequest) (Request, error) {
 	req := Request{

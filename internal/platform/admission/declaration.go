@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
@@ -19,7 +20,7 @@ type Declaration struct {
 }
 
 // Policy is a ValidatingAdmissionPolicy and its binding, which carry the same
-// name.
+// name; a second binding, for Echo, has EchoSuffix behind it.
 type Policy struct {
 	// Name begins with "holdfast-"; users see it in a refusal.
 	Name string
@@ -28,6 +29,10 @@ type Policy struct {
 	Mode configv1alpha1.Mode
 	// WarnOnly keeps Enforce at a warning.
 	WarnOnly bool
+	// Echo selects objects for which a refusal is sent as a warning too, for
+	// clients that do not show the error that they get. Users of other clients see
+	// the text twice.
+	Echo *metav1.LabelSelector
 	// Scope is where the policy holds; the zero value is everywhere.
 	Scope scope.Selection
 	// Spec needs resource rules and validations. What it leaves open is filled

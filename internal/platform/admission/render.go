@@ -51,6 +51,9 @@ func render(d Declaration, anchor types.UID, endpoint Endpoint, caBundle []byte)
 			continue
 		}
 		out = append(out, renderPolicy(p, anchor), renderBinding(p, anchor))
+		if p.Echo != nil && p.Mode == configv1alpha1.ModeEnforce && !p.WarnOnly {
+			out = append(out, renderEcho(p, anchor))
+		}
 	}
 	if webhooks := renderWebhooks(d.Webhooks, endpoint, caBundle); len(webhooks) > 0 {
 		out = append(out, &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -108,6 +111,24 @@ func renderBinding(p Policy, anchor types.UID) *admissionregistrationv1.Validati
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName:        p.Name,
 			ValidationActions: Actions(p.Mode, p.WarnOnly),
+		},
+	}
+}
+
+// EchoSuffix ends the name of the binding for Policy.Echo.
+const EchoSuffix = "-echo"
+
+func renderEcho(p Policy, anchor types.UID) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: objectMeta(p.Name+EchoSuffix, anchor),
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        p.Name,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn},
+			MatchResources: &admissionregistrationv1.MatchResources{
+				MatchPolicy:       ptr.To(admissionregistrationv1.Equivalent),
+				NamespaceSelector: &metav1.LabelSelector{},
+				ObjectSelector:    p.Echo.DeepCopy(),
+			},
 		},
 	}
 }
