@@ -142,6 +142,7 @@ func New(o Options) *Marker {
 		overrides:       map[types.UID]Stamp{},
 		recent:          map[types.UID]marks.Set{},
 		last:            map[target]time.Time{},
+		whileUsed:       map[types.UID]struct{}{},
 		probes:          map[schema.GroupResource]probe{},
 	}
 	m.watches = inventory.NewWatches(o.Metadata, m)

@@ -70,12 +70,10 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 		have = r
 	}
 	want := m.wanted(kind, o, k)
-	if _, holds := want[v1alpha1.HoldsProtectedMark]; !holds && !m.allSynced() {
-		if before, held := have[v1alpha1.HoldsProtectedMark]; held {
-			// Something may hang below it that has not been seen yet.
-			want[v1alpha1.HoldsProtectedMark] = before
-			m.queue.AddAfter(t, calm)
-		}
+	if before, held := have[v1alpha1.HoldsProtectedMark]; held && !m.allSynced() {
+		// What hangs below it may not have been seen yet.
+		want[v1alpha1.HoldsProtectedMark] = before
+		m.queue.AddAfter(t, calm)
 	}
 	if want.Equal(have) {
 		return plan{}, false
