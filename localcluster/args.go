@@ -62,6 +62,16 @@ func apiServerArgs(l layout, p ports, o options) []string {
 		"--tls-cert-file=" + l.key(serverCert),
 		"--tls-private-key-file=" + l.key(serverKey),
 		"--client-ca-file=" + l.key(clientCA),
+		// How the API server proves to an extension API server that it may name users, and how it names
+		// them.
+		"--proxy-client-cert-file=" + l.key(frontProxyCert),
+		"--proxy-client-key-file=" + l.key(frontProxyKey),
+		"--requestheader-client-ca-file=" + l.key(frontProxyCA),
+		"--requestheader-allowed-names=" + frontProxyName,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-uid-headers=X-Remote-Uid",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--authorization-mode=RBAC",
 		"--allow-privileged",
 		"--service-account-issuer=https://kubernetes.default.svc",

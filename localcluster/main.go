@@ -3,7 +3,8 @@
 
 // Localcluster is a Kubernetes control plane in one binary, for tests, demos and benchmarks on a
 // machine without a container engine. It is etcd, kube-apiserver, kube-controller-manager and
-// kubectl, and the supervisor that runs the first three as children of itself.
+// kubectl, and the supervisor that runs the first three as children of itself. For tests of aggregated
+// APIs it is an extension API server as well.
 package main
 
 import (
@@ -17,6 +18,7 @@ const usage = `A Kubernetes control plane in one binary.
 
 Usage:
   localcluster run --dir DIR [flags]     run a cluster in the foreground (run --help lists the flags)
+  localcluster extension ...             an API server for an aggregated API of such a cluster (--help)
   localcluster kubectl ...               the real kubectl; so is a link named kubectl to this binary
   localcluster etcd ...                  one component by itself
   localcluster kube-apiserver ...
@@ -35,6 +37,8 @@ func main() {
 	switch name {
 	case "run":
 		os.Exit(runCommand(args[1:]))
+	case "extension":
+		os.Exit(extensionCommand(args[1:]))
 	case "help", "-h", "--help":
 		write(os.Stdout, usage)
 	default:

@@ -141,6 +141,14 @@ func TestComponentArgs(t *testing.T) {
 			},
 		},
 		{
+			name: "an extension API server can tell the API server from others that name users",
+			args: apiServerArgs(l, p, o),
+			want: []string{
+				"--proxy-client-cert-file=/cluster/pki/front-proxy/client.crt", "--requestheader-client-ca-file=/cluster/pki/front-proxy/ca.crt",
+				"--requestheader-allowed-names=front-proxy-client",
+			},
+		},
+		{
 			name: "the controller manager gets the same feature gates",
 			args: controllerManagerArgs(l, o),
 			want: []string{"--kubeconfig=/cluster/controller-manager.kubeconfig", "--feature-gates=A=true,B=false", "--v=5"},

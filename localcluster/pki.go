@@ -35,17 +35,38 @@ const (
 	controllerManagerKey  = "controller-manager.key"
 	serviceAccountKey     = "service-account.key"
 	serviceAccountPub     = "service-account.pub"
+
+	// The API server shows this certificate to the extension API servers that it passes requests on to.
+	// They believe its owner whoever it says that a user is, so that the authority signs no other.
+	frontProxyCA   = frontProxyDir + "/ca.crt"
+	frontProxyCert = frontProxyDir + "/client.crt"
+	frontProxyKey  = frontProxyDir + "/client.key"
+	frontProxyDir  = "front-proxy"
+	frontProxyName = "front-proxy-client"
 )
+
+// apiServerNames are what the API server is called, from this machine and in a cluster.
+var apiServerNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
 
 // certificateLifetime is long because a kept cluster folder must start again after a year.
 const certificateLifetime = 10 * 365 * 24 * time.Hour
 
-// ensurePKI makes the keys and certificates of a cluster in dir unless they are there already.
+// ensurePKI makes the keys and certificates of a cluster in dir unless they are there already. Those of
+// the front proxy are in a folder of their own, because a cluster that was made without them gets them
+// when it starts again.
 func ensurePKI(dir string) error {
+	if err := ensureFiles(dir, newPKI); err != nil {
+		return err
+	}
+	return ensureFiles(filepath.Join(dir, frontProxyDir), newFrontProxyPKI)
+}
+
+// ensureFiles makes the folder dir, with the files that contents returns, unless it is there already.
+func ensureFiles(dir string, contents func() (map[string][]byte, error)) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	files, err := newPKI()
+	files, err := contents()
 	if err != nil {
 		return err
 	}
@@ -90,14 +111,14 @@ func newPKI() (map[string][]byte, error) {
 		cert, key string
 		authority *authority
 		subject   pkix.Name
-		server    bool
+		names     []string
 	}{
-		{cert: serverCert, key: serverKey, authority: servers, subject: pkix.Name{CommonName: "kube-apiserver"}, server: true},
+		{cert: serverCert, key: serverKey, authority: servers, subject: pkix.Name{CommonName: "kube-apiserver"}, names: apiServerNames},
 		{cert: etcdClientCert, key: etcdClientKey, authority: servers, subject: pkix.Name{CommonName: "kube-apiserver-etcd-client"}},
 		{cert: adminCert, key: adminKey, authority: clients, subject: pkix.Name{CommonName: "holdfast-local-admin", Organization: []string{"system:masters"}}},
 		{cert: controllerManagerCert, key: controllerManagerKey, authority: clients, subject: pkix.Name{CommonName: "system:kube-controller-manager"}},
 	} {
-		files[leaf.cert], files[leaf.key], err = leaf.authority.issue(leaf.subject, leaf.server)
+		files[leaf.cert], files[leaf.key], err = leaf.authority.issue(leaf.subject, leaf.names...)
 		if err != nil {
 			return nil, err
 		}
@@ -116,6 +137,24 @@ func newPKI() (map[string][]byte, error) {
 	}
 	files[serviceAccountPub] = pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})
 	return files, nil
+}
+
+// newFrontProxyPKI returns the content of every file of the front proxy's folder by name. The authority
+// ends with this call: its key is kept nowhere.
+func newFrontProxyPKI() (map[string][]byte, error) {
+	proxies, err := newAuthority("holdfast-local-front-proxy-ca")
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := proxies.issue(pkix.Name{CommonName: frontProxyName})
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		filepath.Base(frontProxyCA):   encodeCertificate(proxies.cert.Raw),
+		filepath.Base(frontProxyCert): cert,
+		filepath.Base(frontProxyKey):  key,
+	}, nil
 }
 
 // authority signs certificates.
@@ -147,9 +186,9 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{cert: cert, key: key}, nil
 }
 
-// issue returns a client certificate for subject and its key, both in PEM; with server set the
-// certificate also serves this machine's loopback names and the API server's names in a cluster.
-func (a *authority) issue(subject pkix.Name, server bool) (cert, key []byte, err error) {
+// issue returns a client certificate for subject and its key, both in PEM; with names the certificate
+// also serves them and this machine's loopback addresses.
+func (a *authority) issue(subject pkix.Name, names ...string) (cert, key []byte, err error) {
 	private, err := newKey()
 	if err != nil {
 		return nil, nil, err
@@ -160,10 +199,10 @@ func (a *authority) issue(subject pkix.Name, server bool) (cert, key []byte, err
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	if server {
+	if len(names) > 0 {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-		template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+		template.DNSNames = names
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, private.Public(), a.key)
 	if err != nil {

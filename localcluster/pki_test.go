@@ -6,6 +6,7 @@ package main
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,8 @@ func TestEnsurePKI(t *testing.T) {
 			{cert: etcdClientCert, trustedBy: serverCA, notBy: clientCA, usage: x509.ExtKeyUsageClientAuth},
 			{cert: adminCert, trustedBy: clientCA, notBy: serverCA, usage: x509.ExtKeyUsageClientAuth},
 			{cert: controllerManagerCert, trustedBy: clientCA, notBy: serverCA, usage: x509.ExtKeyUsageClientAuth},
+			{cert: frontProxyCert, trustedBy: frontProxyCA, notBy: clientCA, usage: x509.ExtKeyUsageClientAuth},
+			{cert: adminCert, trustedBy: clientCA, notBy: frontProxyCA, usage: x509.ExtKeyUsageClientAuth},
 		}
 		for _, tt := range tests {
 			verify := func(authority string, at time.Time) error {
@@ -52,18 +55,18 @@ func TestEnsurePKI(t *testing.T) {
 	})
 
 	t.Run("only the owner can read anything", func(t *testing.T) {
-		entries, err := os.ReadDir(dir)
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s has mode %o", path, info.Mode().Perm())
+			}
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			info, err := entry.Info()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if info.Mode().Perm() != 0o600 {
-				t.Errorf("%s has mode %o, want 600", entry.Name(), info.Mode().Perm())
-			}
 		}
 	})
 
@@ -75,6 +78,20 @@ func TestEnsurePKI(t *testing.T) {
 		if !before.Equal(readCertificate(t, dir, serverCert)) {
 			t.Error("the server certificate changed")
 		}
+	})
+
+	t.Run("a folder from before there was a front proxy gets its certificate and keeps the other keys", func(t *testing.T) {
+		before := readCertificate(t, dir, serverCert)
+		if err := os.RemoveAll(filepath.Join(dir, frontProxyDir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ensurePKI(dir); err != nil {
+			t.Fatal(err)
+		}
+		if !before.Equal(readCertificate(t, dir, serverCert)) {
+			t.Error("the server certificate changed")
+		}
+		readCertificate(t, dir, frontProxyCert)
 	})
 }
 

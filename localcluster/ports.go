@@ -31,16 +31,9 @@ type ports struct {
 // choosePorts returns the ports remembered in file where they are still free, so that a kubeconfig
 // outlives its cluster's restart, and new ones otherwise.
 func choosePorts(file string) (ports, error) {
-	var p ports
-	data, err := os.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return p, fmt.Errorf("read the remembered ports: %w", err)
-	default:
-		if err := json.Unmarshal(data, &p); err != nil {
-			return p, fmt.Errorf("read the remembered ports from %s: %w", file, err)
-		}
+	p, err := readPorts(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p, err
 	}
 	for _, port := range []*int{&p.Etcd, &p.APIServer} {
 		if *port != 0 && isFree(*port) {
@@ -49,6 +42,19 @@ func choosePorts(file string) (ports, error) {
 		if *port, err = freePort(); err != nil {
 			return p, err
 		}
+	}
+	return p, nil
+}
+
+// readPorts returns the ports remembered in file.
+func readPorts(file string) (ports, error) {
+	var p ports
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return p, fmt.Errorf("read the remembered ports: %w", err)
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return p, fmt.Errorf("read the remembered ports from %s: %w", file, err)
 	}
 	return p, nil
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
-// WaitEnforced waits until the API server refuses what a bad label value should
-// be refused for: it takes up policies a moment after they are written.
+// WaitEnforced waits until the API server refuses a bad value of every label, a
+// faked mark of every kind and a faked override: it takes up policies a moment
+// after they are written, and not all of them at once.
 func (e *Env) WaitEnforced(ctx context.Context) error {
 	if err := e.waitProbes(ctx, refusedByUs); err != nil {
 		return fmt.Errorf("wait until the API server acts on the policies: %w", err)
@@ -41,15 +42,37 @@ func refusedByUs(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'holdfast-")
 }
 
-// waitProbes waits until the answers for a bad value of every label are as
-// wanted, one after the other.
+// probes are what Holdfast refuses to everybody.
+func probes() []client.Object {
+	labels := map[string]string{
+		v1alpha1.DeletionProtectedLabel:        "no-such-value",
+		v1alpha1.KarmadaDeletionProtectedLabel: "no-such-value",
+		v1alpha1.KruiseDeletionProtectionLabel: "no-such-value",
+	}
+	for _, mark := range v1alpha1.Marks {
+		labels[mark] = "faked"
+	}
+	out := []client.Object{&v1alpha1.DeletionOverride{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"},
+		Spec: v1alpha1.DeletionOverrideSpec{
+			Target: v1alpha1.OverrideTarget{APIVersion: "v1", Kind: "ConfigMap", Namespace: metav1.NamespaceDefault, Name: "probe", UID: "none"},
+			Reason: "a probe", Duration: "1s", RequestedBy: "somebody else",
+		},
+	}}
+	for label, value := range labels {
+		out = append(out, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "probe-", Namespace: metav1.NamespaceDefault, Labels: map[string]string{label: value},
+		}})
+	}
+	return out
+}
+
+// waitProbes waits until the answers to all probes are as wanted, one after the
+// other.
 func (e *Env) waitProbes(ctx context.Context, wanted func(error) bool) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
-		for _, label := range []string{v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel} {
-			probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				GenerateName: "probe-", Namespace: metav1.NamespaceDefault, Labels: map[string]string{label: "no-such-value"},
-			}}
+		for _, probe := range probes() {
 			if last = e.Client.Create(ctx, probe, client.DryRunAll); !wanted(last) {
 				return false, nil
 			}
@@ -57,7 +80,7 @@ func (e *Env) waitProbes(ctx context.Context, wanted func(error) bool) error {
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w; its last answer to a bad label: %v", err, last) //nolint:errorlint // the answer is part of the message
+		return fmt.Errorf("%w; its last answer to a probe: %v", err, last) //nolint:errorlint // the answer is part of the message
 	}
 	return nil
 }

@@ -165,12 +165,10 @@ func (b build) key(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask for the Go version: %w", commandError(err))
 	}
-	files, err := filepath.Glob(filepath.Join(b.source, "*.go"))
+	files, err := b.files()
 	if err != nil {
 		return "", fmt.Errorf("list the source of %s: %w", binaryName, err)
 	}
-	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-	files = append(files, filepath.Join(b.source, "go.mod"), filepath.Join(b.source, "go.sum"))
 
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s%q", env, b.flags)
@@ -179,9 +177,21 @@ func (b build) key(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read the source of %s: %w", binaryName, err)
 		}
-		fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(file), len(content), content)
+		fmt.Fprintf(hash, "%s %d\n%s", strings.TrimPrefix(file, b.source), len(content), content)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
+}
+
+// files returns the files of the nested module that are in the binary or decide what is.
+func (b build) files() ([]string, error) {
+	files := []string{filepath.Join(b.source, "go.mod"), filepath.Join(b.source, "go.sum")}
+	err := filepath.WalkDir(b.source, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	return files, err
 }
 
 // markUsed reports whether the binary is there, and if so remembers that it is used.

@@ -97,13 +97,16 @@ func TestBinary_ofAChangedSourceIsAnother(t *testing.T) {
 	if same != first {
 		t.Error("a test of the nested module, which is not in the binary, changed the binary")
 	}
-	writeFile(t, filepath.Join(source, "other.go"), "package main\n")
-	second, err := Binary(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second == first {
-		t.Error("the binary of the old source was taken for that of the new one")
+	for _, file := range []string{"other.go", "package/other.go"} {
+		writeFile(t, filepath.Join(source, file), "package main\n")
+		next, err := Binary(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next == first {
+			t.Errorf("the binary of the source before %s was taken for that of the new one", file)
+		}
+		first = next
 	}
 }
 
