@@ -1,0 +1,59 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion_test
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/aggregated"
+)
+
+// What extension API servers serve is protected where they ask the cluster's
+// policies; where they do not, that is said. The APIService is protected for
+// both.
+func TestProtection_ofAggregatedAPIs(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	for _, tt := range []struct {
+		name   string
+		server aggregated.Group
+		status string
+		goes   bool
+	}{
+		{name: "asks", server: aggregated.WithAdmission, status: "True Protected "},
+		{name: "asks-not", server: aggregated.WithoutAdmission, status: "False Unenforceable AdmissionNotRun", goes: true},
+	} {
+		aggregated.Start(t, e, tt.server)
+		o := tt.server.New(ns, "one", nil)
+		if err := e.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		group := o.GroupVersionKind().Group
+		e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: `+tt.name+`}, spec: {protectedResources: [{resourceSelector: [{apiVersion: `+group+`/v1, kind: Flunder, name: one, namespace: `+ns+`}]}]}}`)
+		g.Eventually(func() string {
+			return e.Kubectl(t, "get", "rdp", tt.name, "-o", "jsonpath={.status.conditions[0].status} {.status.conditions[0].reason} {.status.unenforceable[*].reason}").Stdout
+		}, "30s", "200ms").Should(gomega.Equal(tt.status), tt.name)
+		g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "apiservice", "v1."+group), "20s", "100ms").Should(gomega.Equal(tt.name))
+		g.Expect(refused(t, e, "delete", "apiservice", "v1."+group)).To(gomega.ContainSubstring("ResourceDeletionProtection " + tt.name))
+		if tt.goes {
+			done(t, e, "delete", "flunders."+group, "one", "-n", ns)
+			continue
+		}
+		g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "flunders."+group, "one", "-n", ns), "20s", "100ms").Should(gomega.Equal(tt.name))
+		g.Expect(refused(t, e, "delete", "flunders."+group, "one", "-n", ns)).To(gomega.ContainSubstring("ResourceDeletionProtection " + tt.name))
+		// The list of what hangs below leaves it out and says so.
+		other := e.Namespace(t)
+		g.Expect(e.Kubectl(t, "delete", "namespace", other, "--dry-run=server").Stderr).To(gomega.ContainSubstring("flunders." + group))
+		done(t, e, "delete", "rdp", tt.name)
+		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", "v1."+group), "20s", "100ms").Should(gomega.BeEmpty())
+	}
+	done(t, e, "delete", "rdp", "asks-not")
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", "v1.without-admission.example.org"), "20s", "100ms").Should(gomega.BeEmpty())
+}
