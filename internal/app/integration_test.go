@@ -92,8 +92,8 @@ func TestLeader_anotherReplicaTakesOver(t *testing.T) {
 // same, so that what one writes the other leaves alone.
 func TestLeader_twoAtOnceDoNotFight(t *testing.T) {
 	t.Parallel()
-	// Without the ConfigMap there is no webhook, whose address differs here.
-	args := []string{"--leader-elect=false", "--config-map", ""}
+	// Replicas have one address, that of their Service.
+	args := []string{"--leader-elect=false", "--config-map", "", "--webhook-url", "https://127.0.0.1:9443"}
 	e := testkit.New(t, testkit.Options{ManagerArgs: args})
 	g := gomega.NewWithT(t)
 	// One has repaired something of which the other knows nothing.

@@ -11,7 +11,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories=holdfast,shortName=dov
+// +kubebuilder:resource:scope=Cluster,shortName=dov
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name becomes a label value on the target, so it has at most 63 characters"
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.target.namespace`

@@ -326,7 +326,7 @@ func TestIdle_noWrites(t *testing.T) {
 func TestRBAC_bindsExactlyTheNamesThatCanBeWritten(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
-	configure(t, e, "deletion: {labels: {karmada: Strict, kruise: Strict}}")
+	configure(t, e, "featureGates: {DeletionProtectionByDefault: true}\n    deletion: {labels: {karmada: Strict, kruise: Strict}}")
 	g := gomega.NewWithT(t)
 	var role rbacv1.ClusterRole
 	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: "holdfast-guard"}, &role); err != nil {
@@ -339,7 +339,8 @@ func TestRBAC_bindsExactlyTheNamesThatCanBeWritten(t *testing.T) {
 		}
 	}
 	g.Eventually(func() []string {
-		var list admissionregistrationv1.ValidatingAdmissionPolicyList
+		// Each policy has a binding of its name, and some have another one.
+		var list admissionregistrationv1.ValidatingAdmissionPolicyBindingList
 		if err := e.Client.List(t.Context(), &list, ours); err != nil {
 			t.Fatal(err)
 		}
