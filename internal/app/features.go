@@ -32,6 +32,8 @@ type feature struct {
 	// configuration again.
 	setup func(context.Context, ctrl.Manager) error
 	wake  func()
+	// ready says what it still lacks to answer.
+	ready func() error
 }
 
 // newFeatures makes all features; it is the only list of them.
@@ -63,6 +65,7 @@ func (g *guard) newFeatures() []feature {
 			},
 			setup: guarding.SetupWithManager,
 			wake:  guarding.Wake,
+			ready: guarding.Ready,
 		},
 	}
 }

@@ -197,19 +197,27 @@ func (g *guard) setup(ctx context.Context) error {
 	if err := config.RegisterMetrics(metrics.Registry, g.config); err != nil {
 		return err
 	}
+	g.config.OnChange(g.configurationChanged)
+	return g.addToManager(ctx)
+}
 
-	g.config.OnChange(func() {
-		logConfiguration(g.config.Current())
-		if err := g.applyGates(); err != nil { // the loader has checked them
-			ctrl.Log.Error(err, "Feature gates cannot be set")
-		}
-		g.certs.Wake()
-		g.admission.Wake()
-		g.status.Wake()
-		for _, f := range g.features {
-			f.wake()
-		}
-	})
+// configurationChanged wakes whatever goes by the configuration.
+func (g *guard) configurationChanged() {
+	logConfiguration(g.config.Current())
+	if err := g.applyGates(); err != nil { // the loader has checked them
+		ctrl.Log.Error(err, "Feature gates cannot be set")
+	}
+	g.certs.Wake()
+	g.admission.Wake()
+	g.status.Wake()
+	for _, f := range g.features {
+		f.wake()
+	}
+}
+
+// addToManager adds the parts to the manager, which starts them.
+func (g *guard) addToManager(ctx context.Context) error {
+	mgr := g.mgr
 	for _, c := range []interface{ SetupWithManager(ctrl.Manager) error }{
 		g.certs,
 		g.admission,

@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -34,6 +35,14 @@ func (g *guard) addProbes() error {
 		},
 		"certificate": func(*http.Request) error { return g.certs.Check() },
 		"webhooks":    g.mgr.GetWebhookServer().StartedChecker(),
+		"features": func(*http.Request) error {
+			for _, f := range g.features {
+				if err := f.ready(); err != nil {
+					return fmt.Errorf("%s: %w", f.name, err)
+				}
+			}
+			return nil
+		},
 	} {
 		if err := g.mgr.AddReadyzCheck(name, check); err != nil {
 			return err

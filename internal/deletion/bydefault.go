@@ -41,17 +41,15 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 		Name: byDefaultName,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(nil, rule("*", "*", admissionregistrationv1.Delete)),
-			MatchConditions: []admissionregistrationv1.MatchCondition{{
-				Name:       "declared",
-				Expression: "namespaceObject != null && " + declared("namespaceObject"),
-			}},
+			// No match condition says this: in those namespaceObject is always null.
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
 				derived("oldObject"),
 				{Name: "kinds", Expression: listed("namespaceObject") + ".split(',').map(k, k.trim())"},
 				{Name: "name", Expression: "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group)"},
 			}),
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "has(oldObject.metadata.deletionTimestamp) || !(variables.name in variables.kinds)" +
+				Expression: "namespaceObject == null || !(" + declared("namespaceObject") + ")" +
+					" || has(oldObject.metadata.deletionTimestamp) || !(variables.name in variables.kinds)" +
 					" || variables.derived && variables.machine || " + controlled("oldObject") + " || " + released,
 				MessageExpression: "variables.name + '/' + oldObject.metadata.name + ' is protected from deletion because its namespace declares that for its kind, by the annotation " +
 					v1alpha1.ProtectByDefaultLabel + ". To let this one object go for a while: kubectl holdfast override ask ' + variables.name + '/' + oldObject.metadata.name + ' -n ' + request.namespace + ' --reason WHY'",
@@ -73,9 +71,10 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 			Validations: []admissionregistrationv1.Validation{
 				{
 					Expression: "request.operation != 'DELETE' || !variables.standing || " +
-						labelValue("oldObject", v1alpha1.OverrideMark) + " != ''",
+						labelValue("oldObject", v1alpha1.OverrideContentsMark) + " != '' || " + // else what is in it would keep it from ever ending
+						labelValue("oldObject", v1alpha1.OverrideMark) + " != '' && " + listed("oldObject") + ".trim() == ''",
 					Message: "this namespace declares that what is in it is protected from deletion, by the label " +
-						v1alpha1.ProtectByDefaultLabel + "; take the label away first, which needs the right to unprotect",
+						v1alpha1.ProtectByDefaultLabel + "; take the label away first, which needs the right to unprotect, or ask for an override that includes its contents",
 				},
 				{
 					Expression: "request.operation != 'UPDATE' || !variables.standing || variables.mayUnprotect || " +

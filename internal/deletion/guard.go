@@ -5,18 +5,17 @@ package deletion
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -78,7 +77,7 @@ func NewGuard(o Options) *Guard {
 		},
 		Changed:      func(name string) { g.protection.Changed(name) },
 		OverrideGone: func(name string) { g.override.Gone(name) },
-		InForce:      func(ctx context.Context) (map[types.UID]marker.Stamp, error) { return g.override.InForce(ctx) },
+		Restore:      func(ctx context.Context) error { return g.override.Restore(ctx) },
 		Clock:        clock.RealClock{},
 	})
 	g.protection = protection.NewReconciler(protection.Options{
@@ -134,7 +133,23 @@ func (g *Guard) RegisterMetrics(r prometheus.Registerer) {
 }
 
 // Wake asks for another look at the configuration. It never blocks.
-func (g *Guard) Wake() { g.marker.Wake() }
+func (g *Guard) Wake() {
+	g.marker.Wake()
+	for _, name := range g.protections.All() {
+		g.protection.Changed(name) // its status says what the mode is
+	}
+}
+
+// Ready says whether this replica knows what it needs to answer the webhook.
+func (g *Guard) Ready() error {
+	if g.o.Kinds.Current() == nil {
+		return errors.New("what the API server serves is not known yet")
+	}
+	if !g.synced() {
+		return errors.New("the ResourceDeletionProtections are not known yet")
+	}
+	return nil
+}
 
 // Webhooks are those of the deletion guard: one, that looks what hangs below a
 // Namespace or a CustomResourceDefinition. It fails closed or open as the

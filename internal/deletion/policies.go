@@ -98,8 +98,21 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			MatchConstraints: match(protecting(k), rule("*", "*", admissionregistrationv1.Delete)),
 			Variables:        variables,
 			Validations:      []admissionregistrationv1.Validation{validation},
+			AuditAnnotations: auditedAs(k, validation.Expression),
 		},
 	}
+}
+
+// auditedAs has the API server's audit log tell which protection refused: its
+// metrics count by policy, and all protections have one.
+func auditedAs(k policy.Key, passes string) []admissionregistrationv1.AuditAnnotation {
+	if k.Mark != policy.MarkProtection && k.Mark != policy.MarkWhileUsed {
+		return nil
+	}
+	return []admissionregistrationv1.AuditAnnotation{{
+		Key:             "protection",
+		ValueExpression: "(" + passes + ") ? '' : " + labelValue("oldObject", k.Label),
+	}}
 }
 
 // unprotectPolicy watches every way to write to an object, subresources

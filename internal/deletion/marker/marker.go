@@ -10,7 +10,7 @@ package marker
 import (
 	"context"
 	"fmt"
-	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,9 +60,9 @@ type Options struct {
 	// Changed is called when the matches of a protection may have changed, with
 	// its name. It must not block.
 	Changed func(protection string)
-	// InForce lists the stamps of the overrides that are in force, by the UID of
-	// their targets. It is asked once, at the start.
-	InForce func(context.Context) (map[types.UID]Stamp, error)
+	// Restore calls SetOverride for every override that is in force. It is called
+	// once, at the start.
+	Restore func(context.Context) error
 	// OverrideGone is called when the target of an override was deleted, with the
 	// override's name. It must not block.
 	OverrideGone func(override string)
@@ -175,13 +175,11 @@ func (m *Marker) Start(ctx context.Context) error {
 			}
 		})
 	}
-	inForce, err := m.o.InForce(ctx)
-	if err != nil {
+	if err := m.o.Restore(ctx); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	m.running = true
-	maps.Copy(m.overrides, inForce)
 	m.mu.Unlock()
 	m.Wake()
 	for {
@@ -203,69 +201,75 @@ func (m *Marker) follow(ctx context.Context) error {
 	if kinds == nil {
 		return nil // its first look wakes
 	}
-	m.mu.Lock()
-	before := m.settings
-	if m.kinds != kinds {
-		m.servedAgain(m.kinds, kinds)
-		m.kinds, m.probes = kinds, map[schema.GroupResource]probe{}
-		m.frontedAgain(nil)
+	d := m.compare(kinds)
+	if err := m.start(ctx, d.start); err != nil {
+		return err
 	}
-	m.settings = m.o.Settings()
-	changed := m.running && !sameSettings(before, m.settings)
-	wanted := wantedSources(kinds, m.settings.Rules, m.o.Protections)
-	var start, stop []inventory.Source
-	for s, kind := range wanted {
-		if m.sources[s] == nil {
-			m.sources[s] = &source{kind: kind}
-			start = append(start, s)
-		}
-	}
-	for s := range m.sources {
-		if _, ok := wanted[s]; !ok && m.replaced(s, wanted) {
-			stop = append(stop, s)
-		}
-	}
-	m.mu.Unlock()
-	// Namespaces come first: whether an object is selected or in scope can depend
-	// on the labels of its namespace.
-	for _, s := range start {
-		if s.Resource == namespaces {
-			if err := m.watches.Start(ctx, s); err != nil {
-				return err
-			}
-			return m.afterNamespaces(ctx, start)
-		}
-	}
-	for _, s := range start {
-		if err := m.watches.Start(ctx, s); err != nil {
-			return err
-		}
-	}
-	for _, s := range stop {
+	for _, s := range d.stop {
 		m.stop(s)
 	}
-	if changed {
+	if d.reconfigured {
 		m.lookAgain()
 	}
 	m.probeAggregated(ctx)
 	return m.followTraffic(ctx)
 }
 
-// afterNamespaces starts the other watches once all namespaces are known.
-func (m *Marker) afterNamespaces(ctx context.Context, start []inventory.Source) error {
-	for !m.isSynced(inventory.Source{Resource: namespaces}) {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-m.wake: // also after each source that has synced
+// difference is what has to change.
+type difference struct {
+	start, stop  []inventory.Source
+	reconfigured bool
+}
+
+// compare takes in the configuration and what the API server serves now.
+func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kinds != kinds {
+		m.servedAgain(m.kinds, kinds)
+		m.kinds, m.probes = kinds, map[schema.GroupResource]probe{}
+		m.frontedAgain(nil)
+	}
+	before := m.settings
+	m.settings = m.o.Settings()
+	d.reconfigured = !sameSettings(before, m.settings)
+	wanted := wantedSources(kinds, m.settings.Rules, m.o.Protections)
+	for s, kind := range wanted {
+		if m.sources[s] == nil {
+			m.sources[s] = &source{kind: kind}
+			d.start = append(d.start, s)
 		}
 	}
-	for _, s := range start {
+	for s := range m.sources {
+		if _, ok := wanted[s]; !ok && m.replaced(s, wanted) {
+			d.stop = append(d.stop, s)
+		}
+	}
+	return d
+}
+
+// start begins to watch. Namespaces come first, and are waited for: whether an
+// object is selected or in scope can depend on the labels of its namespace.
+func (m *Marker) start(ctx context.Context, sources []inventory.Source) error {
+	first := inventory.Source{Resource: namespaces}
+	if slices.Contains(sources, first) {
+		if err := m.watches.Start(ctx, first); err != nil {
+			return err
+		}
+		for !m.isSynced(first) {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-m.wake: // also after each source that has synced
+			}
+		}
+		m.Wake() // those that were taken may have been about something else
+	}
+	for _, s := range sources {
 		if err := m.watches.Start(ctx, s); err != nil {
 			return err
 		}
 	}
-	m.Wake() // the one that was taken may have been about something else
 	return nil
 }
 

@@ -55,15 +55,21 @@ type Reconciler struct {
 	o     Options
 	queue atomic.Pointer[queue]
 
-	mu      sync.Mutex
-	targets map[string]marker.Target
+	mu sync.Mutex
+	// inForce are the overrides that are in force, by their names.
+	inForce map[string]inForce
+}
+
+type inForce struct {
+	target marker.Target
+	stamp  marker.Stamp
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // NewReconciler makes a Reconciler.
 func NewReconciler(o Options) *Reconciler {
-	return &Reconciler{o: o, targets: map[string]marker.Target{}}
+	return &Reconciler{o: o, inForce: map[string]inForce{}}
 }
 
 // SetupWithManager adds the Reconciler to a manager; it runs on the leader.
@@ -85,20 +91,19 @@ func (r *Reconciler) Gone(name string) {
 	}
 }
 
-// InForce lists the stamps of the overrides that are in force, by the UID of
-// their targets, as the last leader left them.
-func (r *Reconciler) InForce(ctx context.Context) (map[types.UID]marker.Stamp, error) {
+// Restore puts the overrides in force that were when the last leader ended. What
+// has ended since, Reconcile ends.
+func (r *Reconciler) Restore(ctx context.Context) error {
 	list := &v1alpha1.DeletionOverrideList{}
 	if err := r.o.Client.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("list overrides: %w", err)
+		return fmt.Errorf("list overrides: %w", err)
 	}
-	out := map[types.UID]marker.Stamp{}
-	for _, in := range list.Items {
-		if in.Status.Phase == v1alpha1.OverrideActive {
-			out[types.UID(in.Spec.Target.UID)] = marker.Stamp{Override: in.Name, Contents: in.Spec.IncludeContents}
+	for i := range list.Items {
+		if in := &list.Items[i]; in.Status.Phase == v1alpha1.OverrideActive {
+			r.stamp(in)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // Reconcile brings an override to where it stands now, and writes that once.
@@ -153,17 +158,38 @@ func (r *Reconciler) stamp(in *v1alpha1.DeletionOverride) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := targetOf(in)
-	r.targets[in.Name] = t
-	r.o.Stamper.SetOverride(t, &marker.Stamp{Override: in.Name, Contents: in.Spec.IncludeContents})
+	r.inForce[in.Name] = inForce{t, marker.Stamp{Override: in.Name, Contents: in.Spec.IncludeContents}}
+	r.settle(t)
 }
 
 func (r *Reconciler) retract(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t, ok := r.targets[name]; ok {
-		delete(r.targets, name)
-		r.o.Stamper.SetOverride(t, nil)
+	in, ok := r.inForce[name]
+	if !ok {
+		return
 	}
+	delete(r.inForce, name)
+	r.settle(in.target)
+	for other, o := range r.inForce {
+		if o.target.UID == in.target.UID {
+			r.Gone(other) // it may be, and the stamp named one override only
+		}
+	}
+}
+
+// settle has a target carry the stamp of the override that lets most go of those
+// that are in force for it, or none.
+func (r *Reconciler) settle(t marker.Target) {
+	var best *marker.Stamp
+	for _, in := range r.inForce {
+		s := in.stamp
+		if in.target.UID == t.UID && (best == nil || s.Contents && !best.Contents ||
+			s.Contents == best.Contents && s.Override < best.Override) {
+			best = &s
+		}
+	}
+	r.o.Stamper.SetOverride(t, best)
 }
 
 func targetOf(in *v1alpha1.DeletionOverride) marker.Target {

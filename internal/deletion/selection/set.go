@@ -73,7 +73,8 @@ func (s *Set) remove(name string) *Protection {
 	}
 	delete(s.all, name)
 	for _, sel := range p.Selectors {
-		if s.kinds[sel.Kind]--; s.kinds[sel.Kind] == 0 {
+		s.kinds[sel.Kind]--
+		if s.kinds[sel.Kind] == 0 {
 			delete(s.kinds, sel.Kind)
 		}
 		remove(s.wide, sel.Kind, name)
@@ -131,6 +132,13 @@ func (s *Set) Names(kind schema.GroupKind) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.kinds[kind] > 0
+}
+
+// All are the names of all protections.
+func (s *Set) All() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Keys(s.all))
 }
 
 // Naming are the protections that name a kind.

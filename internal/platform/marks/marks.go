@@ -64,7 +64,7 @@ func (s Set) SameVerdict(o Set) bool {
 // Detail makes a text fit for an annotation that a policy quotes: one line, and
 // not too long.
 func Detail(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	if len(text) > detailLimit {
 		text = strings.ToValidUTF8(text[:detailLimit], "") + " …"
 	}

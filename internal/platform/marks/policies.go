@@ -24,13 +24,23 @@ import (
 // cost nothing.
 //
 // Only the labels count. The annotations must stay free: the deployment
-// controller copies those of a Deployment to its ReplicaSets.
+// controller copies those of a Deployment to its ReplicaSets. The labels of a
+// Service are copied too, to its Endpoints and EndpointSlices, by copiers.
 func Policies(mode configv1alpha1.Mode, users []string) []admission.Policy {
 	out := make([]admission.Policy, 0, len(v1alpha1.Marks))
 	for _, key := range v1alpha1.Marks {
 		out = append(out, policy(key, mode, users))
 	}
 	return append(out, probePolicy(mode))
+}
+
+// copiers copy all labels of a Service, marks included. If they could not, the
+// traffic of a marked Service would not follow its pods.
+var copiers = []string{
+	"system:kube-controller-manager",
+	"system:serviceaccount:kube-system:endpoint-controller",
+	"system:serviceaccount:kube-system:endpointslice-controller",
+	"system:serviceaccount:kube-system:endpointslicemirroring-controller",
 }
 
 // ProbeLabel may not be put on any object. By trying to, Holdfast finds out
@@ -86,12 +96,18 @@ func policy(key string, mode configv1alpha1.Mode, users []string) admission.Poli
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: onLabel(key, "*/*"),
 			Variables: []admissionregistrationv1.Variable{
-				{Name: "old", Expression: "request.operation == 'UPDATE' ? " + label("oldObject") + " : ''"},
+				{Name: "user", Expression: "request.userInfo.?username.orValue('')"},
+				{Name: "kind", Expression: "request.resource.group + '/' + request.resource.resource"},
+				{Name: "copied", Expression: "variables.kind in ['/endpoints', 'discovery.k8s.io/endpointslices'] && variables.user in " + cel.Strings(copiers)},
+				// The labels of a binding land on its pod: there even an empty one takes a
+				// mark away. What the pod carries is not known, so it is no label's value.
+				{Name: "binding", Expression: "variables.kind == '/bindings' || variables.kind == '/pods' && request.?subResource.orValue('') == 'binding'"},
+				{Name: "old", Expression: "request.operation == 'UPDATE' ? " + label("oldObject") + " : variables.binding ? '-' : ''"},
 				{Name: "new", Expression: label("object")},
 				admission.MayUnprotect(),
 			},
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "variables.new == variables.old || request.userInfo.?username.orValue('') in " + cel.Strings(users) +
+				Expression: "variables.new == variables.old || variables.copied || variables.user in " + cel.Strings(users) +
 					" || variables.new == '' && variables.mayUnprotect",
 				Message: fmt.Sprintf("the label %s is written by Holdfast alone; leave it out, and write it back as it was when you change the object. "+
 					"Taking it away needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one",

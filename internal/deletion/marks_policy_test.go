@@ -1,0 +1,273 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletion_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+// protectOne makes a ResourceDeletionProtection of one object, with the name of
+// the namespace, and waits until the object is marked.
+func protectOne(t testing.TB, e *testkit.Env, ns, apiVersion, kind, name string) {
+	t.Helper()
+	e.Apply(t, "", fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: %[1]s}, spec: {message: ask Ann,
+		protectedResources: [{resourceSelector: [{apiVersion: %[2]s, kind: %[3]s, namespace: %[1]s, name: %[4]s}]}]}}`, ns, apiVersion, kind, name))
+	t.Cleanup(func() {
+		_ = client.IgnoreNotFound(e.Client.Delete(context.WithoutCancel(t.Context()), &v1alpha1.ResourceDeletionProtection{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
+	})
+	gomega.NewWithT(t).Eventually(label(t, e, v1alpha1.ProtectedByMark, kind, name, "-n", ns), "20s", "50ms").
+		Should(gomega.Equal(ns), "%s/%s is not marked", kind, name)
+}
+
+// refusedMark fails the test unless a request was refused because of a mark.
+func refusedMark(t testing.TB, key, what string, err error) {
+	t.Helper()
+	want := "ValidatingAdmissionPolicy '" + marks.PolicyName(key) + "'"
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s %s: got %v, want a 403 by %s", what, key, err, want)
+	}
+}
+
+func TestMarks_nobodySetsOne(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	user := "unprotector-" + ns // even the right to take one away does not let anybody set one
+	everything(t, e, user)
+	mayUnprotect(t, e, "", user)
+	c := e.As(t, user)
+	configMap(t, e, ns, "there")
+	e.Apply(t, ns, `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80}]}}`)
+	e.Apply(t, ns, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}`)
+
+	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: ns, Name: name, Labels: labels}
+	}
+	applied := func(name, key string) error {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+		o.SetNamespace(ns)
+		o.SetName(name)
+		o.SetLabels(map[string]string{key: "x"})
+		return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("gitops"), client.ForceOwnership)
+	}
+	set := func(key string) client.Patch { return mergeLabels(map[string]any{key: "x"}) }
+	ways := []struct {
+		name string
+		do   func(key string) error
+	}{
+		{"CREATE", func(key string) error {
+			return c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("new", map[string]string{key: "x"})})
+		}},
+		{"PATCH", func(key string) error {
+			return c.Patch(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("there", nil)}, set(key))
+		}},
+		{"PUT", func(key string) error {
+			return c.Update(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("there", map[string]string{key: "x"})})
+		}},
+		{"apply of a new object", func(key string) error { return applied("applied", key) }},
+		{"apply of one that is there", func(key string) error { return applied("there", key) }},
+		{"services/status", func(key string) error {
+			return c.Status().Patch(t.Context(), &corev1.Service{ObjectMeta: meta("s", nil)}, set(key))
+		}},
+		{"namespaces/status", func(key string) error {
+			return c.Status().Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, set(key))
+		}},
+		{"namespaces/finalize", func(key string) error {
+			namespace := &corev1.Namespace{}
+			if err := e.Client.Get(t.Context(), client.ObjectKey{Name: ns}, namespace); err != nil {
+				return err
+			}
+			namespace.Labels[key] = "x"
+			return c.SubResource("finalize").Update(t.Context(), namespace)
+		}},
+		{"pods/binding", func(key string) error { return bind(t, c, binding(ns, "p", key, "x"), false) }},
+		{"bindings", func(key string) error { return bind(t, c, binding(ns, "p", key, "x"), true) }},
+	}
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			for _, key := range v1alpha1.Marks {
+				refusedMark(t, key, way.name, way.do(key))
+			}
+		})
+	}
+}
+
+func binding(ns, pod, key, value string) *corev1.Binding {
+	return &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: pod, Labels: map[string]string{key: value}},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: "n1"},
+	}
+}
+
+func TestMarks_nobodyChangesOne(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	editor, unprotector := "editor-"+ns, "unprotector-"+ns
+	everything(t, e, editor)
+	everything(t, e, unprotector)
+	mayUnprotect(t, e, ns, unprotector)
+	cm := configMap(t, e, ns, "x")
+	protectOne(t, e, ns, "v1", "ConfigMap", "x")
+	const key = v1alpha1.ProtectedByMark
+	has := label(t, e, key, "configmap", "x", "-n", ns)
+
+	for _, tt := range []struct {
+		name  string
+		user  string
+		value any
+	}{
+		{name: "an editor gives it another value", user: editor, value: "other"},
+		{name: "an editor empties it", user: editor, value: ""},
+		{name: "an editor takes it away", user: editor, value: nil},
+		{name: "who may unprotect gives it another value", user: unprotector, value: "other"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			refusedMark(t, key, tt.name, e.As(t, tt.user).Patch(t.Context(), cm.DeepCopy(), mergeLabels(map[string]any{key: tt.value})))
+		})
+	}
+	t.Run("a PUT without it", func(t *testing.T) {
+		refusedMark(t, key, "a PUT without", e.As(t, editor).Update(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x"}}))
+	})
+	t.Run("an editor changes everything else", func(t *testing.T) {
+		if err := e.As(t, editor).Patch(t.Context(), cm.DeepCopy(), mergeLabels(map[string]any{"app": "web"})); err != nil {
+			t.Errorf("PATCH: %v", err)
+		}
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "b"}}}
+		o.SetNamespace(ns)
+		o.SetName("x")
+		if err := e.As(t, editor).Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("gitops")); err != nil {
+			t.Errorf("apply: %v", err)
+		}
+		if got := has(); got != ns {
+			t.Errorf("the mark is %q, want %q", got, ns)
+		}
+	})
+	t.Run("who may unprotect takes it away, and Holdfast puts it back", func(t *testing.T) {
+		taken := cm.DeepCopy()
+		if err := e.As(t, unprotector).Patch(t.Context(), taken, mergeLabels(map[string]any{key: nil})); err != nil {
+			t.Fatal(err)
+		}
+		if value, ok := taken.Labels[key]; ok {
+			t.Errorf("the mark is %q after it was taken away", value)
+		}
+		gomega.NewWithT(t).Eventually(has, "20s", "50ms").Should(gomega.Equal(ns))
+	})
+}
+
+// The labels of a binding land on its pod, and an empty one there takes a mark
+// away as well.
+func TestMarks_aBindingDoesNotOverwriteOne(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	editor := "scheduler-" + ns
+	everything(t, e, editor)
+	c := e.As(t, editor)
+	e.Apply(t, ns, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}`)
+	protectOne(t, e, ns, "v1", "Pod", "p")
+	for _, value := range []string{"", "other"} {
+		for _, legacy := range []bool{false, true} {
+			refusedMark(t, v1alpha1.ProtectedByMark, "a binding that sets", bind(t, c, binding(ns, "p", v1alpha1.ProtectedByMark, value), legacy))
+		}
+	}
+	if err := bind(t, c, binding(ns, "p", "app", "web"), false); err != nil {
+		t.Errorf("a binding without marks: %v", err)
+	}
+	if got := label(t, e, v1alpha1.ProtectedByMark, "pod", "p", "-n", ns)(); got != ns {
+		t.Errorf("the mark is %q, want %q", got, ns)
+	}
+}
+
+// The deployment controller copies a Deployment's annotations to its ReplicaSets,
+// and with them what a mark says to people.
+func TestMarks_aMarkedDeploymentRollsOut(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	deployment := func(image string) string {
+		return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}},
+			template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: ` + image + `}]}}}}`
+	}
+	replicaSets := func() map[string]appsv1.ReplicaSet {
+		var list appsv1.ReplicaSetList
+		if err := e.Client.List(t.Context(), &list, client.InNamespace(ns)); err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]appsv1.ReplicaSet{}
+		for _, r := range list.Items {
+			out[r.Spec.Template.Spec.Containers[0].Image] = r
+		}
+		return out
+	}
+	e.Apply(t, ns, deployment("one"))
+	g.Eventually(replicaSets, "20s", "50ms").Should(gomega.HaveKey("one"))
+	protectOne(t, e, ns, "apps/v1", "Deployment", "web")
+	e.Apply(t, ns, deployment("two"))
+	g.Eventually(replicaSets, "20s", "50ms").Should(gomega.HaveKey("two"), "the rollout is held up")
+	for image, r := range replicaSets() {
+		g.Eventually(func() string { return replicaSets()[image].Annotations[v1alpha1.ProtectedByMark] }, "20s", "50ms").
+			Should(gomega.Equal(ns+" (ask Ann)"), "the annotation is not copied to %s", r.Name)
+		for _, key := range v1alpha1.Marks {
+			if value, ok := replicaSets()[image].Labels[key]; ok {
+				t.Errorf("ReplicaSet %s carries %s=%s", r.Name, key, value)
+			}
+		}
+	}
+}
+
+// Kubernetes copies the labels of a Service to its Endpoints and EndpointSlices,
+// marks included. The traffic of a marked Service must follow its pods.
+func TestMarks_theEndpointsOfAMarkedServiceFollowIt(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	e.Apply(t, ns, `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}`)
+	protectOne(t, e, ns, "v1", "Service", "web")
+
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: ns}} // only pods on a node that is there count
+	if err := e.Client.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Client.Delete(context.WithoutCancel(t.Context()), node) })
+	e.Apply(t, ns, `{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: web}}, spec: {nodeName: `+ns+`, containers: [{name: c, image: i}]}}`)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}}
+	ready := `{"status":{"phase":"Running","podIP":"192.0.2.1","podIPs":[{"ip":"192.0.2.1"}],"conditions":[{"type":"Ready","status":"True"}]}}`
+	if err := e.Client.Status().Patch(t.Context(), pod, client.RawPatch("application/merge-patch+json", []byte(ready))); err != nil {
+		t.Fatal(err)
+	}
+	g.Eventually(func() (addresses []string) {
+		var slices discoveryv1.EndpointSliceList
+		if err := e.Client.List(t.Context(), &slices, client.InNamespace(ns)); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range slices.Items {
+			for _, endpoint := range s.Endpoints {
+				addresses = append(addresses, endpoint.Addresses...)
+			}
+		}
+		return addresses
+	}, "20s", "50ms").Should(gomega.Equal([]string{"192.0.2.1"}), "the EndpointSlice does not follow")
+	g.Eventually(func() string {
+		return e.Kubectl(t, "get", "endpoints", "web", "-n", ns, "-o", "jsonpath={.subsets[*].addresses[*].ip}").Stdout
+	}, "20s", "100ms").Should(gomega.Equal("192.0.2.1"), "the Endpoints do not follow")
+}
