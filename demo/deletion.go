@@ -74,7 +74,7 @@ func protectionByLabel(ns string) chapter {
 			kubectl: in("label", "configmap", "scratch", karmada+"=Always"), says: "labeled",
 		},
 		{kubectl: in("delete", "configmap", "scratch"), refused: true, says: "This resource is protected, please make sure to remove the label: " + karmada},
-		{why: "A typing error is not silently no protection", kubectl: in("label", "configmap", "scratch", "holdfast.dev/deletion-protected=true"), refused: true, says: "may be Always, or empty"},
+		{why: "A typing error is not silently no protection", kubectl: in("label", "configmap", "scratch", "holdfast.dev/deletion-protected=true"), refused: true, says: "may be Always or Cascading"},
 		{kubectl: in("label", "configmap", "scratch", karmada+"-"), says: "unlabeled"},
 		{kubectl: in("delete", "configmap", "scratch"), says: "deleted"},
 		{why: "The way out, for whoever may", kubectl: in("holdfast", "unprotect", "secret/mysql-root"), says: "unprotected"},

@@ -31,7 +31,7 @@ func (d demo) run(ctx context.Context) (err error) {
 
 // story is everything that is told, in a namespace that the story makes.
 func story(namespace string) []chapter {
-	return []chapter{installation(), protectionByLabel(namespace), outage(namespace), emergencyStop(namespace)}
+	return []chapter{installation(), protectionByLabel(namespace), consequences(namespace), outage(namespace), emergencyStop(namespace)}
 }
 
 // isReady waits until Holdfast says that it is ready, of which there is nothing

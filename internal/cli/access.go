@@ -80,3 +80,29 @@ func (c *clients) mayUnprotect(ctx context.Context, t target) (access, error) {
 		Namespace: policy.UnprotectNamespace(t.kind.GroupResource(), t.meta.Namespace),
 	})
 }
+
+// mayBypass says for which marks of an object the user may bypass the protection.
+func (c *clients) mayBypass(ctx context.Context, t target) (map[policy.Mark]bool, error) {
+	out := map[policy.Mark]bool{}
+	for _, k := range allKeys() {
+		name := t.meta.Labels[k.Label]
+		if name == "" || k.Mark != policy.MarkProtection && k.Mark != policy.MarkWhileUsed {
+			continue
+		}
+		ask := func(verb string) (access, error) {
+			return c.may(ctx, authorizationv1.ResourceAttributes{
+				Verb: verb, Group: v1alpha1.GroupName, Resource: v1alpha1.UnprotectResource, Name: name,
+			})
+		}
+		given, err := ask(v1alpha1.BypassVerb)
+		if err != nil {
+			return nil, err
+		}
+		everything, err := ask("*")
+		if err != nil {
+			return nil, err
+		}
+		out[k.Mark] = given.Allowed && !everything.Allowed
+	}
+	return out, nil
+}

@@ -26,6 +26,8 @@ const fieldManager = "kubectl-holdfast"
 type change struct {
 	// participle is what the command does: "protected".
 	participle string
+	// check says what speaks against changing an object at all; nil for nothing.
+	check func(t target) error
 	// of returns the labels to write; a nil value takes one away, and nil is no
 	// change. It says what became of the object.
 	of func(t target) (set map[string]any, outcome string)
@@ -37,6 +39,12 @@ type change struct {
 	onlyChanged bool
 	// advise says what can be done about refusals.
 	advise func(ctx context.Context, refused []target)
+	// remains says what is still in the way once an object was changed, as an
+	// error; nil where nothing can be.
+	remains func(t target) error
+	// remark is a note about an object that was changed; "" for none. It may be
+	// nil.
+	remark func(t target) string
 }
 
 // changer carries a change out.
@@ -182,6 +190,9 @@ func (r *changer) apply(ctx context.Context, targets []target) int {
 			err = r.printOutcome(t, o)
 		}
 		if err == nil {
+			err = r.after(t)
+		}
+		if err == nil {
 			return
 		}
 		failed++
@@ -196,7 +207,25 @@ func (r *changer) apply(ctx context.Context, targets []target) int {
 	return failed
 }
 
+// after says what is to be known of an object that was changed.
+func (r *changer) after(t target) error {
+	if r.change.remark != nil {
+		if text := r.change.remark(t); text != "" {
+			r.Notef("%s", text)
+		}
+	}
+	if r.change.remains == nil {
+		return nil
+	}
+	return r.change.remains(t)
+}
+
 func (r *changer) one(ctx context.Context, t target) outcome {
+	if r.change.check != nil {
+		if err := r.change.check(t); err != nil {
+			return outcome{err: fmt.Errorf("%s: %w", t.where(), err)}
+		}
+	}
 	set, message := r.change.of(t)
 	switch {
 	case set != nil && r.dryRun != dryRunClient:

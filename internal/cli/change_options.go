@@ -9,11 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
 // changeOptions are what the command line of protect or unprotect says.
 type changeOptions struct {
 	selection
+	// mode is the value to set, of protect only.
+	mode   string
 	dryRun string
 	print  *genericclioptions.PrintFlags
 }
@@ -34,6 +38,9 @@ func (o *changeOptions) addFlags(cmd *cobra.Command) {
 	o.print.AddFlags(cmd)
 }
 
+// protectModes are the values of --mode.
+var protectModes = []string{v1alpha1.ProtectAlways, v1alpha1.ProtectCascading}
+
 // The values of --dry-run, as kubectl's.
 const (
 	dryRunNone   = "none"
@@ -42,13 +49,20 @@ const (
 )
 
 func (o *changeOptions) validate() error {
-	if !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, o.dryRun) {
-		return usageError{fmt.Errorf("--dry-run is none, client or server, not %q", o.dryRun)}
+	if err := validateDryRun(o.dryRun); err != nil {
+		return err
 	}
 	if _, err := o.print.ToPrinter(); err != nil {
 		return usageError{err}
 	}
 	return o.selection.validate()
+}
+
+func validateDryRun(value string) error {
+	if !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, value) {
+		return usageError{fmt.Errorf("--dry-run is none, client or server, not %q", value)}
+	}
+	return nil
 }
 
 // structured says whether whole objects are to be printed.

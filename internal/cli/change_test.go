@@ -45,7 +45,7 @@ func TestChange_sendsTheUID(t *testing.T) {
 		o.SetName("web")
 		return true, o, nil
 	})
-	r, out := testChanger(client, change{of: protectChange})
+	r, out := testChanger(client, change{of: protectChange("Always")})
 	object := labelled("app", "web")
 	object.UID = "u-1"
 	if failed := r.apply(t.Context(), []target{newTarget(configMapKind, object)}); failed != 0 {
@@ -66,7 +66,7 @@ func TestChange_saysThatTheObjectWasReplaced(t *testing.T) {
 		return true, nil, apierrors.NewInvalid(configMapKind.gvk().GroupKind(), "web",
 			field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "u-1", "field is immutable")})
 	})
-	r, _ := testChanger(client, change{of: protectChange})
+	r, _ := testChanger(client, change{of: protectChange("Always")})
 	got := r.one(t.Context(), newTarget(configMapKind, labelled("app", "web"))).err
 	const want = "configmaps/web in namespace shop was replaced by another object of this name in the meantime; look at it and run the command again"
 	if got == nil || got.Error() != want {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
-	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
@@ -22,10 +21,14 @@ type effect string
 const (
 	effectProtected        effect = "protected"
 	effectProtectedUnknown effect = "protected: unknown value"
-	effectControllers      effect = "left to controllers"
+	effectWhileUsed        effect = "protected while in use"
+	effectHolds            effect = "protected: holds protected objects"
+	effectControllers      effect = "protected, except from controllers"
 	effectEmpty            effect = "not protected: empty"
 	effectUnknown          effect = "not protected: unknown value"
 	effectTerminating      effect = "not protected: being deleted"
+	effectOverridden       effect = "not protected: override in force"
+	effectBeyond           effect = "not protected: no policy is asked about this kind"
 	effectNotInForce       effect = "not protected: label not in force"
 	effectWarned           effect = "not protected: only warned"
 	effectAudited          effect = "not protected: only audited"
@@ -34,7 +37,7 @@ const (
 
 // protects says whether people are kept from deleting the object.
 func (e effect) protects() bool {
-	return slices.Contains([]effect{effectProtected, effectProtectedUnknown, effectControllers}, e)
+	return slices.Contains([]effect{effectProtected, effectProtectedUnknown, effectWhileUsed, effectHolds, effectControllers}, e)
 }
 
 // effectOf says what a label that the object carries does, as the rules say.
@@ -43,13 +46,17 @@ func effectOf(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.Par
 	switch {
 	case value == "":
 		return effectEmpty
+	case policy.BeyondAdmission(r):
+		return effectBeyond
 	case !k.Protects(r, value):
 		return effectUnknown
 	case !deletable(k, r, o, ""):
 		return enforced(e, k, r, o, at)
-	default:
-		// The only reason to let somebody without a name delete it.
+	case o.DeletionTimestamp != nil:
 		return effectTerminating
+	default:
+		// The only other reason to let somebody without a name delete it.
+		return effectOverridden
 	}
 }
 
@@ -68,28 +75,25 @@ func enforced(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.Par
 	switch {
 	case deletable(k, r, o, policy.ClusterControllers[0]):
 		return effectControllers
-	case !k.Knows(r, o.Labels[k.Label]):
+	case k.WhileUsed(r, o.Labels[k.Label]):
+		return effectWhileUsed
+	case k.Mark == policy.MarkContents:
+		return effectHolds
+	case k.Mark == "" && !k.Knows(r, o.Labels[k.Label]):
 		return effectProtectedUnknown
 	}
 	return effectProtected
 }
 
-// deletable says whether the rules let a user delete the object.
+// deletable says whether the rules let a user delete the object while it is in
+// use.
 func deletable(k policy.Key, r schema.GroupResource, o *metav1.PartialObjectMetadata, user string) bool {
 	return policy.Rules{Keys: []policy.Key{k}}.Decide(policy.Request{
 		Operation: admissionv1.Delete,
 		Resource:  r,
 		Namespace: o.Namespace,
 		OldObject: o,
+		Used:      true,
 		User:      user,
 	}).Allowed()
-}
-
-// leftToControllers says whether the rules would let the cluster's own
-// controllers delete the object whatever its labels: they make and delete such
-// objects all the time.
-func leftToControllers(r schema.GroupResource, o *metav1.PartialObjectMetadata) bool {
-	labelled := o.DeepCopy()
-	metav1.SetMetaDataLabel(&labelled.ObjectMeta, v1alpha1.DeletionProtectedLabel, v1alpha1.ProtectAlways)
-	return deletable(allKeys()[0], r, labelled, policy.ClusterControllers[0])
 }

@@ -25,6 +25,7 @@ var (
 	configMaps = schema.GroupResource{Resource: "configmaps"}
 	pods       = schema.GroupResource{Resource: "pods"}
 	endpoints  = schema.GroupResource{Resource: "endpoints"}
+	policies   = schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}
 )
 
 // inMode is an enforcement with all policies in one mode.
@@ -62,6 +63,8 @@ func byController(o *metav1.PartialObjectMetadata) {
 	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: new(true)}}
 }
 
+func overridden(o *metav1.PartialObjectMetadata) { o.Labels[v1alpha1.OverrideMark] = "x" }
+
 func beingDeleted(o *metav1.PartialObjectMetadata) {
 	o.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 }
@@ -88,6 +91,13 @@ func TestEffectOf(t *testing.T) {
 		{"endpoints that their controller made", nil, endpoints, strictLabel, made(labelled(strictLabel, "Always")), effectControllers},
 		{"endpoints that a person made", nil, endpoints, strictLabel, labelled(strictLabel, "Always"), effectProtected},
 		{"a config map of a controller", nil, configMaps, strictLabel, labelled(strictLabel, "Always", byController), effectProtected},
+		{"Cascading on a workload", nil, deploymentKind.GroupResource(), strictLabel, labelled(strictLabel, "Cascading"), effectWhileUsed},
+		{"Cascading on what cannot be in use", nil, configMaps, strictLabel, labelled(strictLabel, "Cascading"), effectProtectedUnknown},
+		{"a mark of a protection", nil, configMaps, v1alpha1.ProtectedByMark, labelled(v1alpha1.ProtectedByMark, "data"), effectProtected},
+		{"a mark of a protection with mode Cascading", nil, deploymentKind.GroupResource(), v1alpha1.ProtectedWhileUsedByMark, labelled(v1alpha1.ProtectedWhileUsedByMark, "data"), effectWhileUsed},
+		{"a mark of what hangs below", nil, namespacesKind.GroupResource(), v1alpha1.HoldsProtectedMark, labelled(v1alpha1.HoldsProtectedMark, "true"), effectHolds},
+		{"an override in force", nil, configMaps, strictLabel, labelled(strictLabel, "Always", overridden), effectOverridden},
+		{"a kind that no policy is asked about", nil, policies, strictLabel, labelled(strictLabel, "Always"), effectBeyond},
 		{"no policies", &enforcement{}, configMaps, strictLabel, labelled(strictLabel, "Always"), effectNotInForce},
 		{"policies that cannot be read", &enforcement{Problem: "forbidden"}, configMaps, karmadaLabel, labelled(karmadaLabel, "Always"), effectProtected},
 		{"mode Warn", new(inMode(configv1alpha1.ModeWarn)), configMaps, strictLabel, labelled(strictLabel, "Always"), effectWarned},
@@ -170,7 +180,7 @@ func TestLeftToControllers(t *testing.T) {
 		{"endpoints that a person made", endpoints, plain, false},
 		{"a config map of a controller", configMaps, owned, false},
 	} {
-		if got := leftToControllers(tt.resource, tt.object); got != tt.want {
+		if got := policy.LeftToControllers(tt.resource, tt.object); got != tt.want {
 			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
 		}
 	}

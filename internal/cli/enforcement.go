@@ -109,13 +109,19 @@ func modeOf(actions []admissionregistrationv1.ValidationAction) configv1alpha1.M
 	return configv1alpha1.ModeOff
 }
 
-// allKeys are the labels that Holdfast can read.
-func allKeys() []policy.Key {
+// allRules are all that Holdfast can be told to follow.
+func allRules() policy.Rules {
 	return policy.NewRules(configv1alpha1.DeletionConfiguration{Labels: configv1alpha1.DeletionLabels{
 		Karmada: configv1alpha1.LabelOpen,
 		Kruise:  configv1alpha1.LabelOpen,
-	}}).Keys
+	}})
 }
+
+// allKeys are the labels and the marks that Holdfast can read.
+func allKeys() []policy.Key { return allRules().Keys }
+
+// labelKeys are the labels that people set.
+func labelKeys() []policy.Key { return allRules().Labels() }
 
 // rules are the rules in force: an upstream label is read where its policy is
 // installed, and strict where there is one against taking it away.

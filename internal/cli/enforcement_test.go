@@ -107,7 +107,7 @@ func TestEnforcement_rules(t *testing.T) {
 				e.Installed[n] = installedPolicy{Mode: configv1alpha1.ModeEnforce}
 			}
 			got := map[string]bool{}
-			for _, k := range e.rules().Keys {
+			for _, k := range e.rules().Labels() {
 				got[k.Label] = k.Strict
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

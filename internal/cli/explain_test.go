@@ -4,18 +4,22 @@
 package cli
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
 var configMapKind = kind{
 	GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true,
+}
+
+var deploymentKind = kind{
+	GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true,
 }
 
 // facts are about somebody who may do everything, on a cluster that enforces.
@@ -87,7 +91,7 @@ func TestExplainDelete(t *testing.T) {
 				f.enforcement, f.anchor = enforcement{}, anchorMissing
 			}),
 			allowed:   true,
-			wantNotes: []string{"Holdfast is stopped: the ClusterRole holdfast-anchor is not there, and its policies go with it"},
+			wantNotes: []string{"Holdfast is stopped: the ClusterRole holdfast-anchor is not there, and its policies go with it; nothing is refused"},
 		},
 		{
 			name: "not installed",
@@ -95,7 +99,7 @@ func TestExplainDelete(t *testing.T) {
 				f.enforcement, f.anchor = enforcement{}, anchorUnknown
 			}),
 			allowed:   true,
-			wantNotes: []string{"no policy of Holdfast is installed that refuses a delete: nothing is protected"},
+			wantNotes: []string{"no policy of Holdfast is installed that refuses a delete: nothing is refused, and nothing is protected"},
 		},
 		{
 			name: "policies that cannot be read",
@@ -106,23 +110,77 @@ func TestExplainDelete(t *testing.T) {
 			wantSteps: []string{"if it really should go, run: " + command},
 		},
 		{
-			name: "a namespace with protected content",
-			facts: facts("app", "web", func(f *deleteFacts) {
-				f.target = newTarget(namespacesKind, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-				podKind := configMapKind
-				podKind.Resource = "pods"
-				f.contents = []target{
-					newTarget(configMapKind, labelled(strictLabel, "Always")),
-					newTarget(configMapKind, labelled(strictLabel, "")),
-					newTarget(podKind, labelled(strictLabel, "Always", byController)),
-				}
-				f.contentProblems = []error{errors.New("you may not list secrets")}
+			name: "mode Off",
+			facts: facts(strictLabel, "Always", func(f *deleteFacts) {
+				f.enforcement = enforcement{}
+			}),
+			allowed:   true,
+			wantNotes: []string{"the deletion mode of Holdfast is Off: nothing is refused, and nothing is protected"},
+		},
+		{
+			name: "a namespace that holds protected objects",
+			facts: facts(v1alpha1.HoldsProtectedMark, "true", func(f *deleteFacts) {
+				f.target.kind, f.target.meta.Name, f.target.meta.Namespace = namespacesKind, "shop", ""
+			}),
+			wantSteps: []string{
+				"decide about what is protected in it first",
+				"or let all of it go with it, for a while, run: kubectl holdfast override ask namespaces/shop --include-contents --reason WHY",
+			},
+		},
+		{
+			name:  "an owner of protected objects",
+			facts: facts(v1alpha1.HoldsProtectedMark, "true"),
+			wantSteps: []string{
+				"decide about what is protected below it first",
+				"or keep what it owns: kubectl delete configmaps/web -n shop --cascade=orphan",
+			},
+		},
+		{
+			name:  "selected by a protection",
+			facts: facts(v1alpha1.ProtectedByMark, "shop-data", noRight),
+			wantSteps: []string{
+				"to let this one object go for a while, run: kubectl holdfast override ask configmaps/web -n shop --reason WHY",
+				"to protect it no longer, change what the protection selects: kubectl holdfast protections shop-data",
+			},
+		},
+		{
+			name: "selected by a protection that the user may bypass",
+			facts: facts(v1alpha1.ProtectedByMark, "shop-data", func(f *deleteFacts) {
+				f.mayBypass = map[policy.Mark]bool{policy.MarkProtection: true}
+			}),
+			allowed:   true,
+			wantNotes: []string{`you hold the RBAC verb "bypass" on the protection that holdfast.dev/protected-by names, and may delete it all the same`},
+		},
+		{
+			name: "an override in force",
+			facts: facts(strictLabel, "Always", func(f *deleteFacts) {
+				f.target.meta.Labels[v1alpha1.OverrideMark] = "configmap-web-abcde"
 			}),
 			allowed: true,
-			wantNotes: []string{
-				"protected objects in the namespace would stay and keep it terminating: configmaps/web",
-				"what is protected inside is not fully known: you may not list secrets",
-			},
+		},
+		{
+			name: "Cascading on a workload that wants replicas",
+			facts: facts(strictLabel, "Cascading", func(f *deleteFacts) {
+				f.target.kind, f.target.use = deploymentKind, inUse
+			}),
+			wantNotes: []string{"holdfast.dev/deletion-protected protects it for as long as it is in use, and it is in use"},
+			wantSteps: []string{"if it really should go, run: kubectl holdfast unprotect deployments.apps/web -n shop"},
+		},
+		{
+			name: "Cascading on a workload that wants none",
+			facts: facts(strictLabel, "Cascading", func(f *deleteFacts) {
+				f.target.kind, f.target.use = deploymentKind, notInUse
+			}),
+			allowed:   true,
+			wantNotes: []string{"holdfast.dev/deletion-protected protects it for as long as it is in use, and it is not in use"},
+		},
+		{
+			name: "a kind that no policy is asked about",
+			facts: facts(strictLabel, "Always", func(f *deleteFacts) {
+				f.target.kind.GroupVersionResource = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
+			}),
+			allowed:   true,
+			wantNotes: []string{"the API server asks no policy about objects of this kind: a label on one protects nothing; guard them by RBAC"},
 		},
 	}
 	for _, tt := range tests {
@@ -145,7 +203,7 @@ func TestExplainDelete(t *testing.T) {
 func TestPrintExplanations(t *testing.T) {
 	t.Parallel()
 	streams, out, _ := testStreams()
-	if err := newClients(streams).printExplanations("", []explanation{explainDelete(facts(strictLabel, "Always"))}); err != nil {
+	if err := newClients(streams).printExplanations(&whyDeleteOptions{}, []explanation{explainDelete(facts(strictLabel, "Always"))}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `configmaps/web in namespace shop: the delete would be refused

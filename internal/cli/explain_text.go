@@ -5,6 +5,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,45 +14,110 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
-func (c *clients) printExplanations(output string, explanations []explanation) error {
-	if output != "" {
+func (c *clients) printExplanations(o *whyDeleteOptions, explanations []explanation) error {
+	if o.output != "" {
 		if explanations == nil {
 			explanations = []explanation{}
 		}
-		return c.Encode(output, explanationList{
+		return c.Encode(o.output, explanationList{
 			TypeMeta: metav1.TypeMeta{APIVersion: outputVersion, Kind: "DeleteExplanationList"},
 			Items:    explanations,
 		})
 	}
-	for i, x := range explanations {
-		if i > 0 {
+	first := true
+	for _, x := range explanations {
+		if x.nested {
+			continue
+		}
+		if !first {
 			c.Printf("\n")
 		}
-		c.printExplanation(x)
+		first = false
+		c.printExplanation(x, o.everything)
 	}
 	return nil
 }
 
-func (c *clients) printExplanation(x explanation) {
+func (c *clients) printExplanation(x explanation, everything bool) {
 	verdict := c.Paint(ui.Good, "would be allowed")
 	if !x.Allowed {
 		verdict = c.Paint(ui.Bad, "would be refused")
 	}
-	c.Printf("%s: the delete %s\n\n", c.Paint(ui.Bold, x.target.where()), verdict)
-
-	c.fact("who asks", x.User.Name)
-	c.fact("may delete", yesNo(x.MayDelete.Allowed, "says RBAC"))
-	if len(x.Labels) == 0 {
-		c.fact("labels", "none that protects")
-	} else {
-		c.fact("may unprotect", yesNo(x.MayUnprotect.Allowed, unprotectRight+", "+rightIn(x.MayUnprotect.Namespace)))
-		c.fact("may edit", yesNo(x.MayEdit.Allowed, "says RBAC"))
+	c.Printf("%s: the delete %s\n", c.Paint(ui.Bold, printers.EscapeTerminal(x.target.where())), verdict)
+	if !x.Offline {
+		c.printRights(x)
 	}
 	for _, l := range x.Labels {
 		c.printLabel(l)
 	}
+	c.printWaysAround(x)
+	if x.Below != nil {
+		c.printBelow(x, everything)
+	}
 	c.bullets("note", x.Notes)
 	c.bullets("what to do", x.NextSteps)
+}
+
+func (c *clients) printRights(x explanation) {
+	c.Printf("\n")
+	c.fact("who asks", x.User.Name)
+	c.fact("may delete", yesNo(x.MayDelete.Allowed, "says RBAC"))
+	if len(x.Labels) == 0 {
+		c.fact("labels", "none that protects")
+		return
+	}
+	c.fact("may unprotect", yesNo(x.MayUnprotect.Allowed, unprotectRight+", "+rightIn(x.MayUnprotect.Namespace)))
+	c.fact("may edit", yesNo(x.MayEdit.Allowed, "says RBAC"))
+}
+
+// printWaysAround prints the protections and the overrides.
+func (c *clients) printWaysAround(x explanation) {
+	if len(x.Protections)+len(x.Overrides) > 0 {
+		c.Printf("\n")
+	}
+	for _, p := range x.Protections {
+		parts := []string{fmt.Sprintf("%s (mode %s)", p.Name, p.Mode), p.Reason, p.Message}
+		parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+		c.fact("protection", strings.Join(parts, ": "))
+	}
+	for _, o := range x.Overrides {
+		c.fact("override", o.String())
+	}
+}
+
+// String says of an override what counts for whoever wants to delete.
+func (o overrideRef) String() string {
+	text := o.Name + ", " + orNone(string(o.Phase))
+	if o.ExpiresAt != nil {
+		text += " until " + o.ExpiresAt.UTC().Format(timeFormat)
+	}
+	text += ", asked by " + o.RequestedBy
+	if o.ApprovedBy != "" {
+		text += ", approved by " + o.ApprovedBy
+	}
+	if o.IncludeContents {
+		text += ", with all that hangs below"
+	}
+	return text + ": " + o.Reason
+}
+
+// timeFormat is how people read a time.
+const timeFormat = "2006-01-02 15:04:05 UTC"
+
+func (c *clients) printBelow(x explanation, everything bool) {
+	branches := x.Below.branches(everything)
+	if len(branches) == 0 {
+		return
+	}
+	title := "what it owns, and what becomes of that if it is deleted"
+	switch x.Below.Relation {
+	case relationContents:
+		title = "what is in it, and what becomes of that if it is deleted"
+	case relationInstances:
+		title = "its instances, and what becomes of them if it is deleted"
+	}
+	c.Printf("\n%s:\n  %s\n", title, c.Paint(ui.Bold, printers.EscapeTerminal(x.target.String())))
+	c.printTree("  ", branches)
 }
 
 func (c *clients) printLabel(l labelExplanation) {

@@ -31,7 +31,7 @@ func rightIn(namespace string) string {
 // refusedByRule says whether the API server refused a change because of the
 // right to unprotect, and not because of anything else that RBAC forbids.
 func refusedByRule(err error) bool {
-	return apierrors.IsForbidden(err) && slices.ContainsFunc(allKeys(), func(k policy.Key) bool {
+	return apierrors.IsForbidden(err) && slices.ContainsFunc(labelKeys(), func(k policy.Key) bool {
 		return strings.Contains(err.Error(), k.PolicyName(policy.RuleUnprotect))
 	})
 }
@@ -39,15 +39,20 @@ func refusedByRule(err error) bool {
 // adviseUnprotect says who can let the user take the protection away, and with
 // what, once for each namespace.
 func (c *clients) adviseUnprotect(ctx context.Context, refused []target) {
-	subject := authenticationv1.UserInfo{Username: "YOUR-NAME"}
-	if user, err := c.whoAmI(ctx); err == nil {
-		subject = user
-	}
 	namespaces := sets.New[string]()
 	for _, t := range refused {
 		namespaces.Insert(policy.UnprotectNamespace(t.kind.GroupResource(), t.meta.Namespace))
 	}
-	places := sets.List(namespaces)
+	c.grantAdvice(ctx, sets.List(namespaces))
+}
+
+// grantAdvice says how the right to unprotect is granted in some namespaces; the
+// empty one is cluster-wide.
+func (c *clients) grantAdvice(ctx context.Context, places []string) {
+	subject := authenticationv1.UserInfo{Username: "YOUR-NAME"}
+	if user, err := c.whoAmI(ctx); err == nil {
+		subject = user
+	}
 	where := make([]string, 0, len(places))
 	for _, ns := range places {
 		where = append(where, rightIn(ns))

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
 // kind is a kind of objects and the resource that serves it.
@@ -32,6 +34,8 @@ func kindOf(m *meta.RESTMapping) kind {
 	}
 }
 
+func (k kind) groupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
+
 func (k kind) gvk() schema.GroupVersionKind { return k.GroupVersion().WithKind(k.Kind) }
 
 // These kinds are known without asking.
@@ -39,6 +43,18 @@ var (
 	namespacesKind = kind{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
 		Kind:                 "Namespace",
+	}
+	crdsKind = kind{
+		GroupVersionResource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		Kind:                 "CustomResourceDefinition",
+	}
+	protectionsKind = kind{
+		GroupVersionResource: v1alpha1.GroupVersion.WithResource("resourcedeletionprotections"),
+		Kind:                 "ResourceDeletionProtection",
+	}
+	overridesKind = kind{
+		GroupVersionResource: v1alpha1.GroupVersion.WithResource("deletionoverrides"),
+		Kind:                 "DeletionOverride",
 	}
 	clusterRolesKind = kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},

@@ -6,11 +6,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
@@ -24,6 +27,16 @@ Service) are left out and counted: what they are made from is what matters, and
 controllers must be able to replace them. Events and leases are never touched.
 Objects made later are not protected: run the command again.
 
+With --mode Cascading the label protects for as long as the object is in use:
+a workload that wants replicas, a Namespace with active pods or bound volume
+claims, a CustomResourceDefinition with instances, a Service with ready
+endpoints or a load balancer, an Ingress with an address. Other kinds have no
+such meaning, and the mode is refused for them.
+
+About ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings
+the API server asks no policy: a label on them would protect nothing, and is
+refused.
+
 If nothing is found for a selector, that is an error.`
 
 const protectExample = `  # Protect a namespace from being deleted
@@ -35,40 +48,37 @@ const protectExample = `  # Protect a namespace from being deleted
   # Protect everything of one application: all kinds of the namespace
   kubectl holdfast protect -l app=mysql -n shop
 
+  # Protect a deployment until it is scaled to zero
+  kubectl holdfast protect deploy web -n shop --mode Cascading
+
   # Let the API server judge it, and change nothing
   kubectl holdfast protect -l app=mysql -n shop --dry-run=server`
 
 func newProtectCommand(c *clients, runF func(*changeOptions) error) *cobra.Command {
 	o := newChangeOptions()
-	cmd := &cobra.Command{
-		Use:               "protect (TYPE NAME... | TYPE/NAME... | [TYPE] -l SELECTOR)",
-		Short:             "Protect objects from deletion",
-		Long:              protectHelp,
-		Example:           protectExample,
-		ValidArgsFunction: c.completeObjects,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.args = args
-			if err := o.validate(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(o)
-			}
-			return c.protect(cmd.Context(), o)
-		},
+	o.mode = v1alpha1.ProtectAlways
+	cmd := newChangeCommand(c, "protect", o, orTest(c.protect, runF))
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if !slices.Contains(protectModes, o.mode) {
+			return usageError{fmt.Errorf("--mode is Always or Cascading, not %q", o.mode)}
+		}
+		return nil
 	}
-	o.addFlags(cmd)
+	cmd.Short, cmd.Long, cmd.Example = "Protect objects from deletion", protectHelp, protectExample
+	cmd.Flags().StringVar(&o.mode, "mode", o.mode, "Always, or Cascading: only while the object is in use")
+	completeFlag(cmd, "mode", protectModes...)
 	return cmd
 }
 
 func (c *clients) protect(ctx context.Context, o *changeOptions) error {
 	err := c.change(ctx, o, change{
 		participle: "protected",
-		of:         protectChange,
+		check:      func(t target) error { return protectable(t.kind.GroupResource(), o.mode) },
+		of:         protectChange(o.mode),
 		leaveOut: func(t target) bool {
-			return metav1.GetControllerOfNoCopy(t.meta) != nil || leftToControllers(t.kind.GroupResource(), t.meta)
+			return metav1.GetControllerOfNoCopy(t.meta) != nil || policy.LeftToControllers(t.kind.GroupResource(), t.meta)
 		},
-		advise: func(context.Context, []target) {},
+		advise: c.adviseUnprotect,
 	})
 	if err == nil || errors.Is(err, errReported) {
 		c.warnNotInForce(ctx)
@@ -87,7 +97,7 @@ func (c *clients) warnNotInForce(ctx context.Context) {
 	switch mode := e.mode(policy.RuleDelete, allKeys()[0]); mode {
 	case configv1alpha1.ModeEnforce:
 	case configv1alpha1.ModeOff:
-		c.Notef("warning: no policy of Holdfast reads the label in this cluster: it protects nothing until Holdfast runs and its deletion mode is Enforce")
+		c.Notef("warning: no policy of Holdfast reads the label in this cluster, and nothing is refused: it protects nothing until Holdfast runs and its deletion mode is Enforce")
 	default:
 		c.Notef("warning: the deletion mode of Holdfast is %s in this cluster: the label protects nothing until it is Enforce", mode)
 	}

@@ -17,8 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const protectedHelp = `List the objects that carry a label which protects from deletion, one line for
-each label, and what the label does.
+const protectedHelp = `List the objects that carry a label which protects from deletion, or a mark of
+Holdfast's which says that something else does: one line for each, and what it
+does. LABEL is one that people set, or one of the marks:
+  holdfast.dev/protected-by             a ResourceDeletionProtection selects it;
+                                        VALUE is its name, or how many do
+  holdfast.dev/protected-while-used-by  one with mode Cascading does
+  holdfast.dev/holds-protected          something protected hangs below it
+DETAIL says more about marks: the reasons of the protections, or what is held.
+"kubectl holdfast protections" lists the protections themselves.
 
 Without --all-namespaces these are the objects of one namespace and the
 Namespace object itself; with it, those of all namespaces and all cluster-scoped
@@ -28,18 +35,23 @@ standard error, and then the exit code is 1.
 EFFECT is one of:
   protected                             nobody can delete the object
   protected: unknown value              the same; the value means nothing
-  left to controllers                   people cannot delete it, the controllers
+  protected while in use                nobody can, until it is not in use
+  protected: holds protected objects    nobody can, until these may be deleted
+  protected, except from controllers    people cannot delete it, the controllers
                                         that make such objects can
   not protected: empty                  the label has no value
   not protected: unknown value          this label protects with Always only
   not protected: being deleted          it was marked for deletion before
+  not protected: override in force      a DeletionOverride lets it be deleted
+  not protected: no policy is asked     of this kind nothing can be protected
+    about this kind
   not protected: label not in force     Holdfast does not read this label here
   not protected: namespace not in scope Holdfast does not act in this namespace
   not protected: only warned, audited   Holdfast's mode is Warn or Audit
 
 -o json and -o yaml give a ProtectedList: items with namespace, group, version,
 resource, kind, name, uid, label, value, protected (true or false), effect,
-owner (the controller, if any) and created; and problems, the texts about what
+owner (the controller, if any), detail and created; and problems, the texts about what
 is missing.`
 
 // protectedOptions are what the command line of protected says.
@@ -107,9 +119,9 @@ func (c *clients) protected(ctx context.Context, o *protectedOptions) error {
 	return nil
 }
 
-// labelled finds the objects that carry a protecting label in a namespace, or
-// everywhere where it is empty. Selectors cannot say "or": there is one list for
-// each kind and label.
+// labelled finds the objects that carry a protecting label or a mark in a
+// namespace, or everywhere where it is empty. Selectors cannot say "or": there is
+// one list for each kind and label.
 func (c *clients) labelled(ctx context.Context, namespace, selector string) ([]target, []error) {
 	// What cannot be deleted needs no protection; this leaves out copies of
 	// labels on what extension API servers compute, such as metrics of pods.
@@ -119,8 +131,8 @@ func (c *clients) labelled(ctx context.Context, namespace, selector string) ([]t
 	}
 	var queries []query
 	for _, k := range kinds {
-		for _, key := range allKeys() {
-			q := query{kind: k, namespace: namespace, selector: key.Label}
+		for _, label := range searched() {
+			q := query{kind: k, namespace: namespace, selector: label}
 			if selector != "" {
 				q.selector += "," + selector
 			}
@@ -142,7 +154,7 @@ func (c *clients) labelled(ctx context.Context, namespace, selector string) ([]t
 			problems = append(problems, fmt.Errorf("you may not read the Namespace object %s, and it was left out; ask for the RBAC verb get on namespaces", namespace))
 		case err != nil:
 			problems = append(problems, err)
-		case len(carried(t.meta)) > 0 && selects(selector, t.meta):
+		case len(carried(t.meta, allKeys())) > 0 && selects(selector, t.meta):
 			found = append(found, t)
 		}
 	}
@@ -169,6 +181,8 @@ type row struct {
 	label  string
 	value  string
 	effect effect
+	// detail is what a mark says to people.
+	detail string
 }
 
 // rows says what each label does, sorted for people.
@@ -181,7 +195,7 @@ func (c *clients) rows(ctx context.Context, found []target) []row {
 	case e.Problem != "":
 		c.Notef("note: %s; EFFECT assumes that Holdfast is installed and enforces", e.Problem)
 	case len(e.rules().Keys) == 0:
-		c.Notef("note: no policy of Holdfast is installed that refuses a delete: nothing is protected")
+		c.Notef("note: no policy of Holdfast is installed that refuses a delete: nothing is refused, and nothing is protected")
 	case e.conditional():
 		c.Notef("note: Holdfast's scope has patterns, which only the API server evaluates; EFFECT assumes that all namespaces are in scope")
 	}
@@ -191,7 +205,11 @@ func (c *clients) rows(ctx context.Context, found []target) []row {
 		at := placeOf(t.kind.GroupResource(), t.meta, namespaces[t.meta.Namespace])
 		for _, k := range allKeys() {
 			if value, ok := t.meta.Labels[k.Label]; ok {
-				out = append(out, row{t, k.Label, value, effectOf(e, k, t.kind.GroupResource(), t.meta, at)})
+				r := row{target: t, label: k.Label, value: value, effect: effectOf(e, k, t.kind.GroupResource(), t.meta, at)}
+				if k.Mark != "" {
+					r.detail = t.meta.Annotations[k.Label]
+				}
+				out = append(out, r)
 			}
 		}
 	}

@@ -41,6 +41,10 @@ type objectRef struct {
 }
 
 func refOf(t target) objectRef {
+	uid := string(t.meta.UID)
+	if strings.HasPrefix(uid, fileUID) {
+		uid = "" // made up
+	}
 	return objectRef{
 		Namespace: t.meta.Namespace,
 		Group:     t.kind.Group,
@@ -48,7 +52,7 @@ func refOf(t target) objectRef {
 		Resource:  t.kind.Resource,
 		Kind:      t.kind.Kind,
 		Name:      t.meta.Name,
-		UID:       string(t.meta.UID),
+		UID:       uid,
 	}
 }
 
@@ -62,7 +66,10 @@ type protectedItem struct {
 	Protected bool   `json:"protected"`
 	Effect    effect `json:"effect"`
 	// Owner is the controller of the object, as kind/name.
-	Owner   string      `json:"owner,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	// Detail is what a mark of Holdfast's says to people: the protections with
+	// their reasons, or what is held.
+	Detail  string      `json:"detail,omitempty"`
 	Created metav1.Time `json:"created"`
 }
 
@@ -98,6 +105,7 @@ func newProtectedList(rows []row, problems []error) protectedList {
 			Protected: r.effect.protects(),
 			Effect:    r.effect,
 			Owner:     owner(r.target.meta),
+			Detail:    r.detail,
 			Created:   r.target.meta.CreationTimestamp,
 		})
 	}
@@ -130,6 +138,10 @@ func (c *clients) printTable(rows []row, allNamespaces, wide bool, now time.Time
 	if wide {
 		header = append(header, "OWNER", "AGE")
 	}
+	detailed := slices.ContainsFunc(rows, func(r row) bool { return r.detail != "" })
+	if detailed {
+		header = append(header, "DETAIL")
+	}
 	var lines [][]ui.Cell
 	for _, r := range rows {
 		line := []ui.Cell{
@@ -141,6 +153,9 @@ func (c *clients) printTable(rows []row, allNamespaces, wide bool, now time.Time
 		if wide {
 			age := duration.HumanDuration(now.Sub(r.target.meta.CreationTimestamp.Time))
 			line = append(line, ui.Text(orNone(owner(r.target.meta))), ui.Text(age))
+		}
+		if detailed {
+			line = append(line, ui.Text(orNone(r.detail)))
 		}
 		lines = append(lines, line)
 	}

@@ -20,9 +20,9 @@ func testRows() []row {
 	shop := newTarget(namespacesKind, labelled(karmadaLabel, "", old))
 	shop.meta.Name, shop.meta.Namespace = "shop", ""
 	return []row{
-		{shop, karmadaLabel, "", effectEmpty},
-		{web, strictLabel, "Always", effectProtected},
-		{web, kruiseLabel, "Cascading", effectUnknown},
+		{target: shop, label: karmadaLabel, effect: effectEmpty},
+		{target: web, label: strictLabel, value: "Always", effect: effectProtected},
+		{target: web, label: kruiseLabel, value: "Cascading", effect: effectUnknown},
 	}
 }
 

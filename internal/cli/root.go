@@ -17,7 +17,9 @@ and ask why.
 
 An object is protected by the label holdfast.dev/deletion-protected=Always.
 Everybody who may edit an object may protect it. Taking the protection away
-needs the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev.`
+needs the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev.
+ResourceDeletionProtections protect objects without a label, by what they
+select; a DeletionOverride lets one protected object go for a while.`
 
 func newRootCommand(s *ui.Streams) *cobra.Command {
 	c := newClients(s)
@@ -43,7 +45,9 @@ func newRootCommand(s *ui.Streams) *cobra.Command {
 		newProtectCommand(c, nil),
 		newUnprotectCommand(c, nil),
 		newProtectedCommand(c, nil),
+		newProtectionsCommand(c, nil),
 		newWhyCommand(c),
+		newOverrideCommand(c),
 		newVersionCommand(c, nil),
 		newExitCodesTopic(),
 	)

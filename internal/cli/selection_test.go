@@ -29,14 +29,20 @@ func TestProtectCommand_flags(t *testing.T) {
 		want       changeOptions
 		wantErr    string // part of a usage error
 	}{
-		{name: "a type and names", line: "deploy web api", want: changeOptions{selection: selection{args: []string{"deploy", "web", "api"}}, dryRun: "none"}},
-		{name: "types and names with a slash", line: "deploy/web svc/web", want: changeOptions{selection: selection{args: []string{"deploy/web", "svc/web"}}, dryRun: "none"}},
-		{name: "a selector over all kinds", line: "-l app=mysql", want: changeOptions{selection: selection{selector: "app=mysql", args: []string{}}, dryRun: "none"}},
+		{name: "a type and names", line: "deploy web api", want: changeOptions{selection: selection{args: []string{"deploy", "web", "api"}}, mode: "Always", dryRun: "none"}},
+		{name: "types and names with a slash", line: "deploy/web svc/web", want: changeOptions{selection: selection{args: []string{"deploy/web", "svc/web"}}, mode: "Always", dryRun: "none"}},
+		{name: "a selector over all kinds", line: "-l app=mysql", want: changeOptions{selection: selection{selector: "app=mysql", args: []string{}}, mode: "Always", dryRun: "none"}},
 		{
 			name: "a selector over two types in all namespaces", line: "deploy,svc -l app=mysql -A",
-			want: changeOptions{selection: selection{selector: "app=mysql", args: []string{"deploy,svc"}, allNamespaces: true}, dryRun: "none"},
+			want: changeOptions{selection: selection{selector: "app=mysql", args: []string{"deploy,svc"}, allNamespaces: true}, mode: "Always", dryRun: "none"},
 		},
-		{name: "all of a type", line: "pvc --all --dry-run=server", want: changeOptions{selection: selection{args: []string{"pvc"}, all: true}, dryRun: "server"}},
+		{name: "all of a type", line: "pvc --all --dry-run=server", want: changeOptions{selection: selection{args: []string{"pvc"}, all: true}, mode: "Always", dryRun: "server"}},
+		{
+			name: "only while in use", line: "deploy web --mode Cascading",
+			want: changeOptions{selection: selection{args: []string{"deploy", "web"}}, mode: "Cascading", dryRun: "none"},
+		},
+		{name: "a mode that is not there", line: "deploy web --mode Sometimes", wantErr: "--mode is Always or Cascading"},
+		{name: "an empty mode", line: "deploy web --mode=", wantErr: "--mode is Always or Cascading"},
 		{name: "nothing", line: "", wantErr: "say which objects"},
 		{name: "a type alone", line: "deploy", wantErr: "say which deploy"},
 		{name: "an empty selector", line: "deploy --selector=", wantErr: "say which deploy"},
@@ -93,7 +99,7 @@ func TestRun_exitCodes(t *testing.T) {
 		{"help of a command", "kubectl-holdfast protect --help", exitOK, "kubectl holdfast protect (TYPE NAME", ""},
 		{"the help topic", "kubectl-holdfast help exit-codes", exitOK, "it would be refused", ""},
 		{"the client's version", "kubectl-holdfast version --client", exitOK, "Client Version: ", ""},
-		{"a command that is not there", "kubectl-holdfast protec", exitUsage, "", "did you mean protect or protected?"},
+		{"a command that is not there", "kubectl-holdfast protec", exitUsage, "", "did you mean protect or protected or protections?"},
 		{"a subcommand that is not there", "kubectl-holdfast why not", exitUsage, "", `there is no command "not" in 'kubectl holdfast why'`},
 		{"a flag that is not there", "kubectl-holdfast protected --all", exitUsage, "", "see 'kubectl holdfast protected --help'"},
 		{"a superfluous argument", "kubectl-holdfast version 1", exitUsage, "", "takes no arguments"},

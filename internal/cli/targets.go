@@ -23,6 +23,23 @@ import (
 type target struct {
 	kind kind
 	meta *metav1.PartialObjectMetadata
+	use  use
+}
+
+// use says whether an object is in use, for protection while it is.
+type use string
+
+const (
+	useUnknown use = "" // and then it is assumed to be
+	inUse      use = "in use"
+	notInUse   use = "not in use"
+)
+
+func useOf(used bool) use {
+	if used {
+		return inUse
+	}
+	return notInUse
 }
 
 // String writes the target as the rules do: deployments.apps/web.

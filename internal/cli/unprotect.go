@@ -7,6 +7,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
 const unprotectHelp = `Take the protection from deletion away.
@@ -19,6 +21,10 @@ them left the object would stay protected.
 It needs the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev
 in the namespace of the object; for namespaces and cluster-scoped objects,
 cluster-wide.
+
+What a ResourceDeletionProtection selects stays protected: that is said, with
+what can be done about it, and the exit code is then 1. That something below the
+object is protected, and keeps it, is said too.
 
 With -l and without a type, all kinds of the namespace are looked through at
 once. Pods and other objects that controllers make and replace all the time are
@@ -34,25 +40,8 @@ const unprotectExample = `  # Let a namespace be deleted again
   kubectl holdfast unprotect deploy/web -n shop --dry-run=server`
 
 func newUnprotectCommand(c *clients, runF func(*changeOptions) error) *cobra.Command {
-	o := newChangeOptions()
-	cmd := &cobra.Command{
-		Use:               "unprotect (TYPE NAME... | TYPE/NAME... | [TYPE] -l SELECTOR)",
-		Short:             "Take the protection from deletion away",
-		Long:              unprotectHelp,
-		Example:           unprotectExample,
-		ValidArgsFunction: c.completeObjects,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.args = args
-			if err := o.validate(); err != nil {
-				return err
-			}
-			if runF != nil {
-				return runF(o)
-			}
-			return c.unprotect(cmd.Context(), o)
-		},
-	}
-	o.addFlags(cmd)
+	cmd := newChangeCommand(c, "unprotect", newChangeOptions(), orTest(c.unprotect, runF))
+	cmd.Short, cmd.Long, cmd.Example = "Take the protection from deletion away", unprotectHelp, unprotectExample
 	return cmd
 }
 
@@ -60,8 +49,10 @@ func (c *clients) unprotect(ctx context.Context, o *changeOptions) error {
 	return c.change(ctx, o, change{
 		participle:  "unprotected",
 		of:          unprotectChange,
-		leaveOut:    func(t target) bool { return leftToControllers(t.kind.GroupResource(), t.meta) },
+		leaveOut:    func(t target) bool { return policy.LeftToControllers(t.kind.GroupResource(), t.meta) },
 		onlyChanged: true,
 		advise:      c.adviseUnprotect,
+		remains:     remains,
+		remark:      remarkUnprotected,
 	})
 }

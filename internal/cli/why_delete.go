@@ -5,46 +5,73 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
 const whyDeleteHelp = `Explain whether an object can be deleted, by whom, and if not, which rule is in
-the way and what to do about it. Nothing is changed.
+the way and what to do about it; and what would happen to all that hangs below
+it. Nothing is changed.
+
+What hangs below a Namespace are the objects in it; below a
+CustomResourceDefinition its instances, which the API server removes with it and
+asks nobody about; below anything else what names it as its owner, and what
+names that. Of a Namespace and a definition those are shown that are protected.
+What extension API servers serve is named and not looked at.
 
 RBAC and Holdfast's rules are asked, for you or for whom --as names. Webhooks of
 others and finalizers are not; "kubectl delete --dry-run=server" asks those too.
 
-The exit code is 0 if the delete would be allowed and 3 if it would be refused.
+With -f no cluster is asked: the objects of the files take its place, with the
+ResourceDeletionProtections among them, and each is explained for somebody who
+holds no right of Holdfast's. All labels are read, and everything is enforced.
+
+The exit code is 0 if the delete would be allowed and 3 if it would be refused;
+with several objects, one is enough.
 
 -o json and -o yaml give a DeleteExplanationList: for each item the object,
 allowed, the user, mayDelete, mayEdit, mayUnprotect, the state of the policies and of the
-anchor, the labels with their effect, rule, policy, mode and message, and texts:
-notes and nextSteps.`
+anchor, the labels and marks with their effect, rule, policy, mode and message,
+protections, overrides, below (relation, protected, others, and items with fate,
+protected and because), and texts: notes and nextSteps. fate is Deleted, Refused,
+Stays or Lost.`
 
 // whyDeleteOptions are what the command line of why delete says.
 type whyDeleteOptions struct {
 	selection
 	output string
+	// files take the place of the cluster.
+	files []string
+	// everything shows all that hangs below an object.
+	everything bool
+	shallow    bool
 }
+
+// offline says whether files take the place of the cluster.
+func (o *whyDeleteOptions) offline() bool { return len(o.files) > 0 }
 
 var whyFormats = []string{ui.JSON, ui.YAML}
 
 func newWhyDeleteCommand(c *clients, runF func(*whyDeleteOptions) error) *cobra.Command {
 	o := &whyDeleteOptions{}
 	cmd := &cobra.Command{
-		Use:   "delete (TYPE NAME... | TYPE/NAME...)",
-		Short: "Explain whether an object can be deleted",
+		Use:   "delete (TYPE NAME... | TYPE/NAME... | -f FILE)",
+		Short: "Explain whether an object can be deleted, and what would go with it",
 		Long:  whyDeleteHelp,
 		Example: `  # Why can I not delete this?
   kubectl holdfast why delete deploy web -n shop
 
   # Could a deployment robot?
-  kubectl holdfast why delete deploy web -n shop --as system:serviceaccount:ci:deployer`,
+  kubectl holdfast why delete deploy web -n shop --as system:serviceaccount:ci:deployer
+
+  # What would go with this namespace?
+  kubectl holdfast why delete namespace shop --all
+
+  # What would be protected, if this were applied? Without a cluster
+  kustomize build . | kubectl holdfast why delete -f -`,
 		ValidArgsFunction: c.completeObjects,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.args = args
@@ -57,6 +84,9 @@ func newWhyDeleteCommand(c *clients, runF func(*whyDeleteOptions) error) *cobra.
 			return c.whyDelete(cmd.Context(), o)
 		},
 	}
+	cmd.Flags().StringSliceVarP(&o.files, "filename", "f", nil, "Files of objects, or - for standard input, that take the place of the cluster: nothing is asked of it")
+	cmd.Flags().BoolVar(&o.everything, "all", false, "Show all that hangs below the object, and not only the first few of each kind")
+	cmd.Flags().BoolVar(&o.shallow, "shallow", false, "Do not look at what hangs below the object")
 	addOutputFlag(cmd, &o.output, whyFormats)
 	return cmd
 }
@@ -65,27 +95,27 @@ func (o *whyDeleteOptions) validate() error {
 	if err := validateOutput(o.output, whyFormats); err != nil {
 		return err
 	}
-	return o.selection.validate()
+	switch {
+	case !o.offline():
+		return o.selection.validate()
+	case o.shallow:
+		return usageError{errors.New("--shallow saves asking the cluster, which -f does not: leave one out")}
+	case len(o.args) > 0:
+		return o.validateNames()
+	}
+	return nil
 }
 
 func (c *clients) whyDelete(ctx context.Context, o *whyDeleteOptions) error {
-	targets, problems := c.named(ctx, o.selection)
-	var explanations []explanation
-	if len(targets) > 0 {
-		common, err := c.whyFacts(ctx)
-		if err != nil {
-			return err
-		}
-		for _, t := range targets {
-			facts, err := c.factsAbout(ctx, common, t)
-			if err != nil {
-				problems = append(problems, err)
-				continue
-			}
-			explanations = append(explanations, explainDelete(facts))
-		}
+	explain := c.explainCluster
+	if o.offline() {
+		explain = c.explainFiles
 	}
-	if err := c.printExplanations(o.output, explanations); err != nil {
+	explanations, problems, err := explain(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := c.printExplanations(o, explanations); err != nil {
 		return err
 	}
 	for _, err := range problems {
@@ -102,91 +132,24 @@ func (c *clients) whyDelete(ctx context.Context, o *whyDeleteOptions) error {
 	return nil
 }
 
-// whyFacts are what is the same for all objects.
-type whyFacts struct {
-	user        authenticationv1.UserInfo
-	enforcement enforcement
-	anchor      anchorState
-}
-
-func (c *clients) whyFacts(ctx context.Context) (whyFacts, error) {
-	user, err := c.whoAmI(ctx)
+// explainCluster explains objects of the cluster.
+func (c *clients) explainCluster(ctx context.Context, o *whyDeleteOptions) ([]explanation, []error, error) {
+	targets, problems := c.named(ctx, o.selection)
+	if len(targets) == 0 {
+		return nil, problems, nil
+	}
+	common, err := c.whyFacts(ctx)
 	if err != nil {
-		return whyFacts{}, err
+		return nil, nil, err
 	}
-	return whyFacts{user: user, enforcement: c.enforcement(ctx), anchor: c.anchor(ctx)}, nil
-}
-
-// deleteFacts are all that an explanation is made of.
-type deleteFacts struct {
-	whyFacts
-	target       target
-	mayDelete    access
-	mayEdit      access
-	mayUnprotect access
-	// namespaceLabels are nil where they are not known.
-	namespaceLabels map[string]string
-	// contents are what is labelled inside a namespace.
-	contents []target
-	// contentProblems say what of it could not be looked at.
-	contentProblems []error
-}
-
-func (c *clients) factsAbout(ctx context.Context, common whyFacts, t target) (deleteFacts, error) {
-	facts := deleteFacts{whyFacts: common, target: t}
-	var err error
-	if facts.mayDelete, err = c.mayOn(ctx, "delete", t); err != nil {
-		return facts, err
-	}
-	if facts.mayEdit, err = c.mayOn(ctx, "patch", t); err != nil {
-		return facts, err
-	}
-	if facts.mayUnprotect, err = c.mayUnprotect(ctx, t); err != nil {
-		return facts, err
-	}
-	if t.kind == namespacesKind {
-		facts.contents, facts.contentProblems = c.contents(ctx, t.meta.Name)
-	}
-	facts.namespaceLabels = c.namespaceLabels(ctx, common.enforcement, []target{t})[t.meta.Namespace]
-	return facts, nil
-}
-
-// contents are the labelled objects inside a namespace.
-func (c *clients) contents(ctx context.Context, namespace string) ([]target, []error) {
-	found, problems := c.labelled(ctx, namespace, "")
-	var inside []target
-	for _, t := range found {
-		if t.meta.Namespace == namespace {
-			inside = append(inside, t)
+	var explanations []explanation
+	for _, t := range targets {
+		facts, err := c.factsAbout(ctx, common, t, o.shallow)
+		if err != nil {
+			problems = append(problems, err)
+			continue
 		}
+		explanations = append(explanations, explainDelete(facts))
 	}
-	return inside, problems
-}
-
-// anchorName is the ClusterRole that owns all that Holdfast has in the API
-// server; to delete it is Holdfast's emergency stop.
-const anchorName = "holdfast-anchor"
-
-// anchorState says whether the anchor is there.
-type anchorState string
-
-const (
-	anchorPresent anchorState = "Present"
-	anchorMissing anchorState = "Missing"
-	anchorUnknown anchorState = "Unknown"
-)
-
-func (c *clients) anchor(ctx context.Context) anchorState {
-	client, err := c.metadata()
-	if err != nil {
-		return anchorUnknown
-	}
-	_, err = get(ctx, client, clusterRolesKind, "", anchorName)
-	switch {
-	case err == nil:
-		return anchorPresent
-	case apierrors.IsNotFound(err):
-		return anchorMissing
-	}
-	return anchorUnknown
+	return explanations, problems, nil
 }

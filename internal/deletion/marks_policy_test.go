@@ -270,4 +270,12 @@ func TestMarks_theEndpointsOfAMarkedServiceFollowIt(t *testing.T) {
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "endpoints", "web", "-n", ns, "-o", "jsonpath={.subsets[*].addresses[*].ip}").Stdout
 	}, "20s", "100ms").Should(gomega.Equal("192.0.2.1"), "the Endpoints do not follow")
+	writes := func() string {
+		return e.Kubectl(t, "get", "endpointslices", "-n", ns, "-o", "jsonpath={.items[*].metadata.generation}").Stdout
+	}
+	g.Eventually(func() string {
+		return e.Kubectl(t, "get", "endpointslices", "-n", ns, "-l", v1alpha1.ProtectedByMark+"="+ns, "-o", "name").Stdout
+	}, "20s", "100ms").ShouldNot(gomega.BeEmpty())
+	before := writes()
+	g.Consistently(writes, "3s", "200ms").Should(gomega.Equal(before), "somebody goes on writing the EndpointSlice")
 }

@@ -30,7 +30,8 @@ func TestOverride_ofANamespace(t *testing.T) {
 	configMap(t, e, ns, "loose")
 	e.Apply(t, ns, deployment("web", "1"))
 	done(t, e, "label", "deployment", "web", "-n", ns, kruise+"=Cascading")
-	defer protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: ruled}]}]}`)()
+	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: ruled}]}]}`)
+	defer end()
 	namespace := &corev1.Namespace{}
 	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: ns}, namespace); err != nil {
 		t.Fatal(err)
@@ -52,7 +53,8 @@ func TestOverride_ofANamespace(t *testing.T) {
 	// With it.
 	all := overrideOf(t, e, ns, user, namespace)
 	all.Spec.IncludeContents = true
-	defer ask(t, e, c, all)()
+	endAll := ask(t, e, c, all)
+	defer endAll()
 	g.Eventually(label(t, e, v1alpha1.OverrideContentsMark, "namespace", ns), "10s", "50ms").Should(gomega.Equal(ns))
 	refused(t, e, "delete", "configmap", "strict", "-n", ns) // only with the namespace
 	if err := c.Delete(t.Context(), namespace.DeepCopy()); err != nil {
@@ -89,7 +91,8 @@ func TestOverride_ofACustomResourceDefinition(t *testing.T) {
 
 	all := overrideOf(t, e, ns, user, crd)
 	all.Spec.IncludeContents = true
-	defer ask(t, e, c, all)()
+	end := ask(t, e, c, all)
+	defer end()
 	g.Eventually(label(t, e, v1alpha1.OverrideContentsMark, "crd", crd.Name), "10s", "50ms").Should(gomega.Equal(ns))
 	done(t, e, "delete", "crd", crd.Name, "--wait=false")
 	mustGo(t, e, crd)
@@ -107,7 +110,8 @@ func TestOverride_ofAnOwnerDoesNotFreeWhatItOwns(t *testing.T) {
 	owner := configMap(t, e, ns, "owner", strict+"=Always")
 	e.Apply(t, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, labels: {holdfast.dev/deletion-protected: Always}, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: `+string(owner.UID)+`}]}}`)
 	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "configmap", "owner", "-n", ns), "10s", "50ms").Should(gomega.Equal("true"))
-	defer ask(t, e, c, overrideOf(t, e, ns, user, owner))()
+	end := ask(t, e, c, overrideOf(t, e, ns, user, owner))
+	defer end()
 	g.Eventually(stampOf(t, e, owner), "10s", "50ms").Should(gomega.Equal(ns))
 	if err := tryDelete(t.Context(), e.Client, owner); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, want a 403 for what the owner would take with it", err)
@@ -128,11 +132,13 @@ func TestOverride_twoOfOneObject(t *testing.T) {
 	cm := configMap(t, e, ns, "x", strict+"=Always")
 	short, long := ns+"-2-short", ns+"-1-long"
 	o := overrideOf(t, e, long, user, cm)
-	defer ask(t, e, c, o)()
+	end := ask(t, e, c, o)
+	defer end()
 	g.Eventually(phase(t, e, long), "10s", "50ms").Should(gomega.Equal(v1alpha1.OverrideActive))
 	o = overrideOf(t, e, short, user, cm)
 	o.Spec.Duration = "2s"
-	defer ask(t, e, c, o)()
+	endSecond := ask(t, e, c, o)
+	defer endSecond()
 	g.Eventually(phase(t, e, short), "10s", "50ms").Should(gomega.Equal(v1alpha1.OverrideExpired))
 	g.Consistently(stampOf(t, e, cm), "1s", "50ms").Should(gomega.Equal(long))
 	if err := tryDelete(t.Context(), e.Client, cm); err != nil {

@@ -85,7 +85,8 @@ func TestOverride_cannotBeChanged(t *testing.T) {
 	c := asker(t, e, ns, user)
 	cm := configMap(t, e, ns, "x", strict+"=Always")
 	o := overrideOf(t, e, ns, user, cm)
-	defer ask(t, e, c, o)()
+	end := ask(t, e, c, o)
+	defer end()
 	gomega.NewWithT(t).Eventually(phase(t, e, ns), "10s", "50ms").Should(gomega.Equal(v1alpha1.OverrideActive))
 
 	const unchangeable = "an override cannot be changed, only approved; ask for another one"

@@ -118,11 +118,13 @@ func TestOverride_letsOneObjectGo(t *testing.T) {
 			g := gomega.NewWithT(t)
 			name := ns + "-" + tt.name
 			if len(tt.labels) == 0 {
-				defer protect(t, e, name, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: `+tt.name+`}]}]}`)()
+				end := protect(t, e, name, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: `+tt.name+`}]}]}`)
+				defer end()
 			}
 			cm := configMap(t, e, ns, tt.name, tt.labels...)
 			g.Eventually(func() bool { return apierrors.IsForbidden(tryDelete(t.Context(), c, cm)) }, "10s", "50ms").Should(gomega.BeTrue(), "it is not protected")
-			defer ask(t, e, c, overrideOf(t, e, name, user, cm))()
+			endOverride := ask(t, e, c, overrideOf(t, e, name, user, cm))
+			defer endOverride()
 
 			g.Eventually(stampOf(t, e, cm), "10s", "50ms").Should(gomega.Equal(name))
 			g.Expect(phase(t, e, name)()).To(gomega.Equal(v1alpha1.OverrideActive))
@@ -183,7 +185,8 @@ func TestOverride_ofWhatIsNotThereIsInvalid(t *testing.T) {
 	}
 	// What comes after an invalid override is none of its business.
 	late := overrideOf(t, e, ns, user, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late", Namespace: ns, UID: "unknown"}})
-	defer ask(t, e, c, late)()
+	endLate := ask(t, e, c, late)
+	defer endLate()
 	g.Eventually(phase(t, e, ns), "10s", "50ms").Should(gomega.Equal(v1alpha1.OverrideInvalid))
 	o := configMap(t, e, ns, "late", strict+"=Always")
 	g.Consistently(stampOf(t, e, o), "1s", "100ms").Should(gomega.BeEmpty())
@@ -199,7 +202,8 @@ func TestOverride_expires(t *testing.T) {
 	cm := configMap(t, e, ns, "x", strict+"=Always")
 	o := overrideOf(t, e, ns, user, cm)
 	o.Spec.Duration = "3s"
-	defer ask(t, e, c, o)()
+	end := ask(t, e, c, o)
+	defer end()
 
 	g.Eventually(stampOf(t, e, cm), "3s", "20ms").Should(gomega.Equal(ns))
 	if err := tryDelete(t.Context(), e.Client, cm); err != nil {
@@ -230,7 +234,8 @@ func TestOverride_deletedIsRetracted(t *testing.T) {
 	c := asker(t, e, ns, user)
 	cm := configMap(t, e, ns, "x", strict+"=Always")
 	o := overrideOf(t, e, ns, user, cm)
-	defer ask(t, e, c, o)()
+	end := ask(t, e, c, o)
+	defer end()
 	g.Eventually(stampOf(t, e, cm), "10s", "50ms").Should(gomega.Equal(ns))
 	if err := c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -67,6 +67,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		variables = append(variables, used(), whileUsed(k))
 		passes = append(passes, "!("+protects(labelValue("oldObject", k.Label), k)+")", "variables.whileUsed && !variables.used")
 	}
+	var audit []admissionregistrationv1.AuditAnnotation
 	switch k.Mark {
 	case policy.MarkContents:
 		variables = append(variables, admission.MayUnprotect())
@@ -81,7 +82,9 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		fallthrough
 	case policy.MarkProtection:
 		variables = append(variables, mayBypass(k)...)
-		passes = append(passes, released, "variables.given && !variables.givenEverything")
+		passes = append(passes, released)
+		audit = auditedAs(k, strings.Join(passes, " || "))
+		passes = append(passes, "variables.given && !variables.givenEverything")
 	default:
 		passes = append(passes, released)
 	}
@@ -98,17 +101,15 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			MatchConstraints: match(protecting(k), rule("*", "*", admissionregistrationv1.Delete)),
 			Variables:        variables,
 			Validations:      []admissionregistrationv1.Validation{validation},
-			AuditAnnotations: auditedAs(k, validation.Expression),
+			AuditAnnotations: audit,
 		},
 	}
 }
 
-// auditedAs has the API server's audit log tell which protection refused: its
-// metrics count by policy, and all protections have one.
+// auditedAs has the API server's audit log tell which protection refused, or was
+// bypassed: its metrics count by policy, and all protections have one. There is no
+// authorizer in such an expression, and one that fails refuses the request.
 func auditedAs(k policy.Key, passes string) []admissionregistrationv1.AuditAnnotation {
-	if k.Mark != policy.MarkProtection && k.Mark != policy.MarkWhileUsed {
-		return nil
-	}
 	return []admissionregistrationv1.AuditAnnotation{{
 		Key:             "protection",
 		ValueExpression: "(" + passes + ") ? '' : " + labelValue("oldObject", k.Label),

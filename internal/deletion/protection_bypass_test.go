@@ -57,8 +57,10 @@ func TestProtection_bypassIsARightOnOneProtection(t *testing.T) {
 	spec := func(names string) string {
 		return `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: ` + ns + `}], resourceNames: ` + names + `}]}`
 	}
-	defer protect(t, e, mine, spec(`[one, two]`))()
-	defer protect(t, e, second, spec(`[two]`))()
+	end := protect(t, e, mine, spec(`[one, two]`))
+	defer end()
+	endSecond := protect(t, e, second, spec(`[two]`))
+	defer endSecond()
 	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "10s", "50ms").Should(gomega.Equal(mine))
 	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "10s", "50ms").Should(gomega.Equal("2_protections"))
 
@@ -107,7 +109,8 @@ func TestProtection_bypassDoesNotUnprotect(t *testing.T) {
 	ns := e.Namespace(t)
 	user := "system:serviceaccount:" + ns + ":pipeline"
 	cm := configMap(t, e, ns, "x", strict+"=Always")
-	defer protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: x}]}]}`)()
+	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: x}]}]}`)
+	defer end()
 	gomega.NewWithT(t).Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "10s", "50ms").Should(gomega.Equal(ns))
 	e.Grant(t, ns, user, testkit.Rule("", []string{"configmaps"}, "*"))
 	mayBypass(t, e, user, ns)

@@ -73,7 +73,8 @@ func TestProtection_ofAKindThatIsThereAndGoes(t *testing.T) {
 	applyWidgets(t, e, group)
 	e.Apply(t, ns, `{apiVersion: `+group+`/v1, kind: Widget, metadata: {name: w, labels: {tier: prod}}}`)
 	e.Apply(t, ns, `{apiVersion: `+group+`/v1, kind: Widget, metadata: {name: loose}}`)
-	defer protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: `+group+`/v1, kind: Widget, labelSelector: {matchLabels: {tier: prod}}}]}]}`)()
+	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: `+group+`/v1, kind: Widget, labelSelector: {matchLabels: {tier: prod}}}]}]}`)
+	defer end()
 
 	g.Eventually(protectedBy(t, e, "widget."+group, "w", "-n", ns), "15s", "50ms").Should(gomega.Equal(ns))
 	refused(t, e, "delete", "widget."+group, "w", "-n", ns)
@@ -97,10 +98,11 @@ func TestProtection_statusSaysWhatIsNotProtected(t *testing.T) {
 	write := func(selectors string) func() {
 		return protect(t, e, ns, `{protectedResources: [{resourceSelector: [`+selectors+`]}]}`)
 	}
-	defer write(replaceNS(enforceable, ns) + `,
+	endWritten := write(replaceNS(enforceable, ns) + `,
 		{apiVersion: example.com/v1, kind: Nothing, name: "*"},
 		{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, name: x},
-		{apiVersion: authentication.k8s.io/v1, kind: TokenReview, name: x}`)()
+		{apiVersion: authentication.k8s.io/v1, kind: TokenReview, name: x}`)
+	defer endWritten()
 
 	g.Eventually(statusOf(t, e, ns, `{range .status.unenforceable[*]}{.group}/{.kind} {.reason}: {.message}{"\n"}{end}`), "15s", "50ms").Should(gomega.Equal(
 		"admissionregistration.k8s.io/ValidatingAdmissionPolicy BeyondAdmission: the API server asks no policy about objects of this kind; guard them by RBAC\n" +
@@ -124,7 +126,8 @@ func TestProtection_nothingIsWrittenWhenNothingChanges(t *testing.T) {
 	g := gomega.NewWithT(t)
 	ns := e.Namespace(t)
 	configMap(t, e, ns, "x")
-	defer protect(t, e, ns, `{reason: why, protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: x}]}]}`)()
+	end := protect(t, e, ns, `{reason: why, protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: x}]}]}`)
+	defer end()
 	g.Eventually(statusOf(t, e, ns, `{.status.matches.total} `+readyOf), "10s", "50ms").Should(gomega.Equal("1 True Protected"))
 	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns), "10s", "50ms").Should(gomega.Equal("true"))
 

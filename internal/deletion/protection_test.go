@@ -46,8 +46,9 @@ func TestProtection_followsTheLabelsOfObjects(t *testing.T) {
 	ns := e.Namespace(t)
 	configMap(t, e, ns, "in", "tier=prod")
 	configMap(t, e, ns, "out", "tier=test")
-	defer protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`,
-		labelSelector: {matchExpressions: [{key: tier, operator: In, values: [prod, live]}]}}]}]}`)()
+	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`,
+		labelSelector: {matchExpressions: [{key: tier, operator: In, values: [prod, live]}]}}]}]}`)
+	defer end()
 
 	g.Eventually(protectedBy(t, e, "configmap", "in", "-n", ns), "10s", "50ms").Should(gomega.Equal(ns))
 	g.Expect(refused(t, e, "delete", "configmap", "in", "-n", ns)).To(gomega.ContainSubstring("configmaps/in is protected from deletion by ResourceDeletionProtection " + ns + ". "))
@@ -71,7 +72,8 @@ func TestProtection_followsTheLabelsOfNamespaces(t *testing.T) {
 	for _, ns := range []string{in, out} {
 		configMap(t, e, ns, "x")
 	}
-	defer protect(t, e, in, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: x, namespaceSelector: {matchLabels: {env: `+in+`}}}]}]}`)()
+	end := protect(t, e, in, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: x, namespaceSelector: {matchLabels: {env: `+in+`}}}]}]}`)
+	defer end()
 
 	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", in), "10s", "50ms").Should(gomega.Equal(in))
 	refused(t, e, "delete", "configmap", "x", "-n", in)
@@ -91,7 +93,8 @@ func TestProtection_holdsForWhatIsMadeLater(t *testing.T) {
 	e := testkit.Shared(t)
 	g := gomega.NewWithT(t)
 	ns := e.Namespace(t)
-	defer protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`}], resourceNames: [a, b]}]}`)()
+	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`}], resourceNames: [a, b]}]}`)
+	defer end()
 
 	for _, name := range []string{"a", "b", "other"} {
 		configMap(t, e, ns, name)
@@ -114,7 +117,8 @@ func TestProtection_followsItsOwnSpec(t *testing.T) {
 	write := func(name, message string) func() {
 		return protect(t, e, ns, strings.NewReplacer("MESSAGE", message, "NAME", name).Replace(spec))
 	}
-	defer write("a", "one")()
+	end := write("a", "one")
+	defer end()
 	g.Eventually(protectedBy(t, e, "configmap", "a", "-n", ns), "10s", "50ms").Should(gomega.Equal(ns))
 	write("b", "one")
 	g.Eventually(protectedBy(t, e, "configmap", "b", "-n", ns), "10s", "50ms").Should(gomega.Equal(ns))
@@ -161,7 +165,8 @@ func TestProtection_saysWhyToWhoeverIsRefused(t *testing.T) {
 			t.Parallel()
 			name := ns + "-" + tt.name
 			configMap(t, e, ns, tt.name)
-			defer protect(t, e, name, `{`+tt.says+`protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: `+tt.name+`}]}]}`)()
+			end := protect(t, e, name, `{`+tt.says+`protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: `+tt.name+`}]}]}`)
+			defer end()
 			g := gomega.NewWithT(t)
 			g.Eventually(protectedBy(t, e, "configmap", tt.name, "-n", ns), "10s", "50ms").Should(gomega.Equal(name))
 			want := "denied request: configmaps/" + tt.name + " is protected from deletion by ResourceDeletionProtection " + name + tt.want +
@@ -178,7 +183,8 @@ func TestProtection_whileAWorkloadIsUsed(t *testing.T) {
 	ns := e.Namespace(t)
 	e.Apply(t, ns, deployment("web", "1"))
 	spec := `{mode: MODE, protectedResources: [{resourceSelector: [{apiVersion: apps/v1, kind: Deployment, namespace: ` + ns + `}]}]}`
-	defer protect(t, e, ns, strings.Replace(spec, "MODE", "Cascading", 1))()
+	endCascading := protect(t, e, ns, strings.Replace(spec, "MODE", "Cascading", 1))
+	defer endCascading()
 
 	g.Eventually(label(t, e, v1alpha1.ProtectedWhileUsedByMark, "deployment", "web", "-n", ns), "10s", "50ms").Should(gomega.Equal(ns))
 	g.Expect(refused(t, e, "delete", "deployment", "web", "-n", ns)).To(gomega.ContainSubstring("deployments.apps/web is protected from deletion while it is in use by ResourceDeletionProtection " + ns + ". "))

@@ -39,7 +39,7 @@ const (
 	writeTimeout = 10 * time.Second
 	// calm is how often at most the text of a mark follows what it describes; that
 	// the mark is there, or not, never waits.
-	calm = 2 * time.Second
+	calm = time.Second
 )
 
 // Settings are what the configuration says.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 )
@@ -74,7 +75,7 @@ func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableRea
 	switch {
 	case !ok:
 		return v1alpha1.NoSuchKind, "the API server does not serve this kind; what is selected of it is protected from when it does", true
-	case beyondAdmission.Has(kind.GroupResource()):
+	case policy.BeyondAdmission(kind.GroupResource()):
 		return v1alpha1.BeyondAdmission, "the API server asks no policy about objects of this kind; guard them by RBAC", true
 	case !Guarded(kind):
 		return v1alpha1.NotDeletable, "an object of this kind cannot be listed, watched, patched and deleted", true

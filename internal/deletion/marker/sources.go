@@ -15,24 +15,16 @@ import (
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// unwatched are kinds that no mark and no protection makes sense for: Events end
-// by themselves, and about the others the API server asks no policy.
-var unwatched = sets.New(
+// events end by themselves; no mark and no protection makes sense for them.
+var events = sets.New(
 	schema.GroupResource{Resource: "events"},
 	schema.GroupResource{Group: "events.k8s.io", Resource: "events"},
-).Union(beyondAdmission)
-
-var beyondAdmission = sets.New(
-	schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"},
-	schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"},
-	schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicies"},
-	schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicybindings"},
 )
 
 // Guarded says whether the deletion guard can protect objects of a kind: it must
 // be possible to watch, mark and delete them.
 func Guarded(k inventory.Kind) bool {
-	return !unwatched.Has(k.GroupResource()) && k.Can("list", "watch", "patch", "delete")
+	return !events.Has(k.GroupResource()) && !policy.BeyondAdmission(k.GroupResource()) && k.Can("list", "watch", "patch", "delete")
 }
 
 // wantedSources are what has to be watched: of a kind that a protection names

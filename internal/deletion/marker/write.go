@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
@@ -75,7 +76,7 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 		want[v1alpha1.HoldsProtectedMark] = before
 		m.queue.AddAfter(t, calm)
 	}
-	if want.Equal(have) {
+	if want.Equal(have) || len(want) == 0 && copied(kind) && policy.LeftToControllers(kind.GroupResource(), o) {
 		return plan{}, false
 	}
 	if wait := calm - m.o.Clock.Since(m.last[t]); want.SameVerdict(have) && wait > 0 {
@@ -84,6 +85,17 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	}
 	m.last[t] = m.o.Clock.Now()
 	return plan{kind: kind, object: o, want: want}, true
+}
+
+// copied says whether controllers give the objects of a kind all labels of their
+// Service, marks included. These go when the Service's do; to take them off sooner
+// would be undone.
+func copied(kind inventory.Kind) bool {
+	switch kind.GroupResource() {
+	case schema.GroupResource{Resource: "endpoints"}, schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}:
+		return true
+	}
+	return false
 }
 
 // object is the latest state of a target that is known; for one that is not
