@@ -66,11 +66,7 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	if o.DeletionTimestamp != nil {
 		return plan{}, false
 	}
-	have := marks.Of(o)
-	if r, ok := m.recent[o.UID]; ok && k == nil {
-		have = r
-	}
-	want := m.wanted(kind, o, k)
+	have, want := m.carried(o, k), m.wanted(kind, o, k)
 	if before, held := have[v1alpha1.HoldsProtectedMark]; held && !m.allSynced() {
 		// What hangs below it may not have been seen yet.
 		want[v1alpha1.HoldsProtectedMark] = before
@@ -85,6 +81,14 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	}
 	m.last[t] = m.o.Clock.Now()
 	return plan{kind: kind, object: o, want: want}, true
+}
+
+// carried are the marks that an object carries, as far as is known.
+func (m *Marker) carried(o *metav1.PartialObjectMetadata, k *known) marks.Set {
+	if r, ok := m.recent[o.UID]; ok && k == nil {
+		return r
+	}
+	return marks.Of(o)
 }
 
 // copied says whether controllers give the objects of a kind all labels of their
@@ -182,6 +186,7 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		delete(m.last, t)
+		delete(m.recent, p.object.UID)
 		return nil
 	case err != nil:
 		if m.unmarked[kind] == "" {
@@ -194,10 +199,16 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 		delete(m.unmarked, kind)
 		m.changedKind(kind)
 	}
-	if k := m.known[out.UID]; k != nil && !older(out, k.meta) {
+	k := m.known[out.UID]
+	switch {
+	case k != nil && !older(out, k.meta):
 		k.meta = inventory.Strip(out)
-	} else if k == nil && len(p.want) > 0 {
+	case k == nil && len(p.want) > 0:
 		m.recent[out.UID] = p.want
+	}
+	if len(p.want) == 0 {
+		delete(m.last, t)
+		delete(m.recent, out.UID)
 	}
 	return nil
 }
