@@ -97,7 +97,7 @@ func TestCascading_ofANamespace(t *testing.T) {
 			used := func(by string) {
 				t.Helper()
 				g.Expect(refused(t, e, "delete", "namespace", ns)).To(gomega.ContainSubstring(
-					"namespaces/" + ns + " is not deleted while it is in use: " + by + ". the label " + key + " protects it until then"))
+					"namespaces/" + ns + " is not deleted while it is in use: " + by + ". The label " + key + " protects it until then"))
 			}
 			configMap(t, e, ns, "no-use")
 			done(t, e, dryRun...)
@@ -146,7 +146,7 @@ func TestCascading_ofACustomResourceDefinition(t *testing.T) {
 			e.Apply(t, ns, `{apiVersion: `+group+`/v1, kind: Widget, metadata: {name: w}}`)
 			// Holdfast knows a new kind a moment after the API server does.
 			g.Eventually(func() string { return e.Kubectl(t, "delete", "crd", crd, "--dry-run=server").Stderr }, "10s", "100ms").Should(gomega.ContainSubstring(
-				"customresourcedefinitions.apiextensions.k8s.io/" + crd + " is not deleted while it is in use: widgets." + group + "/w is there. the label " + key + " protects it until then"))
+				"customresourcedefinitions.apiextensions.k8s.io/" + crd + " is not deleted while it is in use: widgets." + group + "/w is there. The label " + key + " protects it until then"))
 			refused(t, e, "delete", "crd", crd)
 			done(t, e, "delete", crd, "w", "-n", ns)
 			done(t, e, "delete", "crd", crd)

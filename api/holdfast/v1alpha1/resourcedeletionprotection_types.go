@@ -201,7 +201,7 @@ type ResourceDeletionProtectionStatus struct {
 	// matches is what the protection selects now. An object that more protections
 	// select counts in each.
 	// +optional
-	Matches Matches `json:"matches,omitzero"`
+	Matches Matches `json:"matches"`
 
 	// unenforceable are the kinds that the protection names and that are not
 	// protected, with the reason.

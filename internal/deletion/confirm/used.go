@@ -5,12 +5,14 @@ package confirm
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
@@ -69,4 +71,35 @@ func crdUse(ctx context.Context, c metadata.Interface, k inventory.Kind) (string
 		}
 		o.Continue, o.Limit = list.Continue, page
 	}
+}
+
+// definedBy reads the kind that a CustomResourceDefinition defines out of the
+// definition: what the API server serves is known a moment later.
+func definedBy(raw []byte) (inventory.Kind, error) {
+	var crd struct {
+		Spec struct {
+			Group    string
+			Scope    string
+			Names    struct{ Plural, Kind string }
+			Versions []struct {
+				Name            string
+				Served, Storage bool
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &crd); err != nil {
+		return inventory.Kind{}, fmt.Errorf("the definition cannot be read: %w", err)
+	}
+	k := inventory.Kind{
+		Resource:   schema.GroupVersionResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural},
+		Kind:       crd.Spec.Names.Kind,
+		Namespaced: crd.Spec.Scope == "Namespaced",
+		CRD:        true,
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Served && (k.Resource.Version == "" || v.Storage) { // the stored one needs no conversion
+			k.Resource.Version = v.Name
+		}
+	}
+	return k, nil
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -124,9 +123,11 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 			result = look.Namespace(ctx, h.o.Metadata, o.Name)
 		}
 	} else {
-		resource, group, _ := strings.Cut(o.Name, ".")
-		kind, ok := kinds.ByResource(schema.GroupResource{Group: group, Resource: resource})
-		if !ok { // it was never established, or is not served: it has no instances that can be listed
+		kind, err := definedBy(req.OldObject.Raw)
+		if err != nil {
+			return ", because " + err.Error() + unchecked(o), nil
+		}
+		if kind.Resource.Version == "" { // nothing of it is served, so nothing of it can have been made
 			return "", nil
 		}
 		use = func() (string, error) { return crdUse(ctx, h.o.Metadata, kind) }
@@ -140,7 +141,7 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 	if by := whileUsed(req, o, s.Rules, h.o.Protections); by != "" && o.Labels[v1alpha1.OverrideMark] == "" {
 		what, err := use()
 		if err != nil {
-			return fmt.Sprintf(", because Holdfast cannot tell whether it is in use (%s), while which %s protects it%s", err, by, unchecked(o)), nil
+			return fmt.Sprintf(", because Holdfast cannot tell whether it is in use (%s). %s protects it until then%s", err, by, unchecked(o)), nil
 		}
 		if what != "" {
 			return fmt.Sprintf(" while it is in use: %s. %s protects it until then", what, by), nil
@@ -154,7 +155,7 @@ func whileUsed(req ctrladmission.Request, o *metav1.PartialObjectMetadata, rules
 	resource := schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}
 	for _, k := range rules.Labels() {
 		if k.WhileUsed(resource, o.Labels[k.Label]) {
-			return "the label " + k.Label
+			return "The label " + k.Label
 		}
 	}
 	for _, p := range protections.Match(schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}, o, o.Labels) {

@@ -77,6 +77,8 @@ func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableRea
 		return v1alpha1.NoSuchKind, "the API server does not serve this kind; what is selected of it is protected from when it does", true
 	case policy.BeyondAdmission(kind.GroupResource()):
 		return v1alpha1.BeyondAdmission, "the API server asks no policy about objects of this kind; guard them by RBAC", true
+	case events.Has(kind.GroupResource()):
+		return v1alpha1.NotDeletable, "Events end by themselves; none is protected", true
 	case !Guarded(kind):
 		return v1alpha1.NotDeletable, "an object of this kind cannot be listed, watched, patched and deleted", true
 	}
