@@ -52,7 +52,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s); FUZZ=name to choose.
 	@GO="$(GO)" hack/fuzz.sh "$(FUZZTIME)" "$(FUZZ)"
 
 .PHONY: bench
-bench: ## Measure Holdfast against the bare API server in the same run.
+bench: ## Measure Holdfast against the bare API server in the same run; ARGS=-run=name to choose.
 	$(if $(HOLDFAST_KUBECONFIG),$(error the bench runs on a local control plane only: leave KUBECONFIG away))
 	@$(GO) run ./test/bench $(ARGS)
 

@@ -23,7 +23,7 @@ func TestValue_unknownValuesAreRefusedWhereTheyAreSet(t *testing.T) {
 				{"label", "namespace", ns, label + "=true"},
 			} {
 				out := e.Kubectl(t, append([]string{"-n", ns}, args...)...)
-				if want := "the label " + label + " may be Always, or empty"; out.Code == 0 || !strings.Contains(out.Stderr, want) {
+				if want := "the label " + label + " may be Always"; out.Code == 0 || !strings.Contains(out.Stderr, want) {
 					t.Errorf("kubectl %s ended with %d: %s, want %q", strings.Join(args, " "), out.Code, out.Stderr, want)
 				}
 			}

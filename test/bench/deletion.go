@@ -6,35 +6,38 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
 const (
-	deleteRounds  = 10
-	deletesARound = 300
-	settle        = 3 * time.Second
-	clients       = 8
+	clients = 8
 	// deleteBound is DESIGN's goal of 1.05 with room for noise.
 	deleteBound = 1.15
 
 	benchNamespace = "bench-0"
 )
 
+var protectedLabel = map[string]string{v1alpha1.DeletionProtectedLabel: v1alpha1.ProtectAlways}
+
 // measureDeletes measures a DELETE without any policy, with all policies and no
 // label, and of a labelled object, which is refused.
-func measureDeletes(ctx context.Context, s *subject) ([]row, error) {
+func measureDeletes(ctx context.Context, b *bench) ([]row, error) {
+	s, err := b.running(ctx)
+	if err != nil {
+		return nil, err
+	}
 	type series struct{ bare, loose, kept []float64 }
 	var one, many series
-	for round := range deleteRounds {
+	for round := range b.deleteRounds {
+		b.progress("deletes, round %d of %d", round+1, b.deleteRounds)
 		// ABBA, so that what drifts with time falls on both.
 		order := []bool{false, true}
 		if round%2 == 1 {
@@ -50,14 +53,14 @@ func measureDeletes(ctx context.Context, s *subject) ([]row, error) {
 			}{{1, &one}, {clients, &many}} {
 				// The same batches in both states, so that neither is measured
 				// any closer to the switch than the other.
-				if _, err := s.deletes(ctx, c.clients, nil, false); err != nil {
+				if _, err := s.deletes(ctx, b.deletes, c.clients, nil, false); err != nil {
 					return nil, err
 				}
-				loose, err := s.deletes(ctx, c.clients, nil, false)
+				loose, err := s.deletes(ctx, b.deletes, c.clients, nil, false)
 				if err != nil {
 					return nil, err
 				}
-				kept, err := s.deletes(ctx, c.clients, map[string]string{v1alpha1.DeletionProtectedLabel: v1alpha1.ProtectAlways}, with)
+				kept, err := s.deletes(ctx, b.deletes, c.clients, protectedLabel, with)
 				if err != nil {
 					return nil, err
 				}
@@ -80,60 +83,23 @@ func measureDeletes(ctx context.Context, s *subject) ([]row, error) {
 	}, nil
 }
 
-// switchTo waits a little more than until the switch is done: the garbage
-// collector, the manager and the API server all have work with it.
-func (s *subject) switchTo(ctx context.Context, on bool) error {
-	change := s.off
-	if on {
-		change = s.on
-	}
-	if err := change(ctx); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(settle):
-		return nil
-	}
-}
-
 // deletes makes objects, deletes each once, and returns the median time of one
 // DELETE in milliseconds. Each must be refused, or none.
-func (s *subject) deletes(ctx context.Context, parallel int, labels map[string]string, refused bool) (float64, error) {
-	objects := make([]*corev1.ConfigMap, deletesARound)
-	var making errgroup.Group
-	making.SetLimit(16)
-	for i := range objects {
-		making.Go(func() error {
-			objects[i] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, GenerateName: "d-", Labels: labels}}
-			return s.Client.Create(ctx, objects[i])
-		})
-	}
-	if err := making.Wait(); err != nil {
+func (s *subject) deletes(ctx context.Context, n, parallel int, labels map[string]string, refused bool) (float64, error) {
+	objects := make([]*corev1.ConfigMap, n)
+	err := each(n, makers, func(i int) error {
+		objects[i] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, GenerateName: "d-", Labels: labels}}
+		return s.Client.Create(ctx, objects[i])
+	})
+	if err != nil {
 		return 0, fmt.Errorf("make objects: %w", err)
 	}
-	var (
-		mu    sync.Mutex
-		times []float64
-		group errgroup.Group
-	)
-	group.SetLimit(parallel)
-	for _, o := range objects {
-		group.Go(func() error {
-			begin := time.Now()
-			err := s.Client.Delete(ctx, o)
-			took := milliseconds(time.Since(begin))
-			if refused != (err != nil) || err != nil && !apierrors.IsForbidden(err) {
-				return fmt.Errorf("delete an object with the labels %v: %w", labels, err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			times = append(times, took)
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	times := make([]float64, n)
+	err = each(n, parallel, func(i int) (err error) {
+		times[i], err = s.delete(ctx, objects[i], refused)
+		return err
+	})
+	if err != nil {
 		return 0, err
 	}
 	if refused {
@@ -144,18 +110,36 @@ func (s *subject) deletes(ctx context.Context, parallel int, labels map[string]s
 	return median(times), nil
 }
 
+// delete asks for a deletion, which must be refused or not, and returns how many
+// milliseconds that took.
+func (s *subject) delete(ctx context.Context, o client.Object, refused bool, options ...client.DeleteOption) (float64, error) {
+	begin := time.Now()
+	err := s.Client.Delete(ctx, o, options...)
+	took := milliseconds(time.Since(begin))
+	switch {
+	case err != nil && (!refused || !apierrors.IsForbidden(err)):
+		return 0, fmt.Errorf("delete %s: %w", client.ObjectKeyFromObject(o), err)
+	case err == nil && refused:
+		return 0, fmt.Errorf("delete %s: it was not refused", client.ObjectKeyFromObject(o))
+	}
+	return took, nil
+}
+
 // release deletes objects that were kept.
 func (s *subject) release(ctx context.Context, objects []*corev1.ConfigMap) error {
-	off := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+v1alpha1.DeletionProtectedLabel+`":null}}}`))
-	var group errgroup.Group
-	group.SetLimit(16)
-	for _, o := range objects {
-		group.Go(func() error {
-			if err := s.Client.Patch(ctx, o, off); err != nil {
-				return fmt.Errorf("unprotect: %w", err)
-			}
-			return s.Client.Delete(ctx, o)
-		})
+	return each(len(objects), makers, func(i int) error {
+		if err := s.unlabel(ctx, objects[i]); err != nil {
+			return err
+		}
+		return s.Client.Delete(ctx, objects[i])
+	})
+}
+
+// unlabel takes the label that protects an object away.
+func (s *subject) unlabel(ctx context.Context, o client.Object) error {
+	off := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.DeletionProtectedLabel+`":null}}}`))
+	if err := s.Client.Patch(ctx, o, off); err != nil {
+		return fmt.Errorf("unprotect: %w", err)
 	}
-	return group.Wait()
+	return nil
 }

@@ -7,9 +7,11 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -17,28 +19,33 @@ import (
 // row is one figure.
 type row struct {
 	work  string
-	floor string // what the floor is
+	floor string // what the floor is; empty for a row without one
 	// measured and base are in unit; a row without a floor has base 0.
 	measured, base float64
 	unit           string
-	// bound is the ratio, or without a floor the measured value, that may not be
-	// exceeded; 0 where the figure is for the record.
+	// bound is the ratio that may not be exceeded; 0 where it is for the record.
 	bound float64
+	// limit is the measured value that may not be exceeded, if there is one.
+	limit *float64
 }
 
-func (r row) value() float64 {
-	if r.base == 0 {
-		return r.measured
-	}
-	return r.measured / r.base
+// section is what one measurement found.
+type section struct {
+	title string
+	rows  []row
 }
+
+func (r row) ratio() float64 { return r.measured / r.base }
 
 // beyond fails for every row that is beyond its bound.
 func beyond(rows []row) error {
 	var errs []error
 	for _, r := range rows {
-		if r.bound > 0 && r.value() > r.bound {
-			errs = append(errs, fmt.Errorf("%s: %.2f, and the bound is %.2f", r.work, r.value(), r.bound))
+		if r.bound > 0 && r.ratio() > r.bound {
+			errs = append(errs, fmt.Errorf("%s: %.2f × the floor, and the bound is %.2f ×", r.work, r.ratio(), r.bound))
+		}
+		if r.limit != nil && r.measured > *r.limit {
+			errs = append(errs, fmt.Errorf("%s: %s, and the bound is %s", r.work, r.amount(r.measured), r.amount(*r.limit)))
 		}
 	}
 	return errors.Join(errs...)
@@ -47,35 +54,70 @@ func beyond(rows []row) error {
 const preamble = `# What Holdfast costs
 
 Measured by ` + "`make bench`" + `, which writes this page. The floor of a row is the same work without Holdfast, by the same client
-against the same API server in the same run; the rounds of both take turns. Times are medians over the rounds of the
-median of one request. The ratio is what matters; the bound is what the bench fails beyond, with room for noise.
+against the same API server in the same run, unless the row says something else; the rounds of both take turns. Times of
+requests are medians over the rounds of the median of one request. The ratio is what matters where there is one; the
+bound is what the bench fails beyond, with room for noise. A bound without a ratio is one of the figure itself.
 
 `
 
-func render(rows []row, machine string) string {
+func render(sections []section, machine string) string {
 	var b strings.Builder
 	b.WriteString(preamble)
 	b.WriteString(machine)
-	b.WriteString("\n| work | floor | measured | at the floor | ratio | bound |\n|---|---|---|---|---|---|\n")
-	for _, r := range rows {
-		base, ratio, bound := "–", "–", "–"
-		if r.base > 0 {
-			base, ratio = fmt.Sprintf("%.2f %s", r.base, r.unit), fmt.Sprintf("%.2f", r.value())
+	for _, s := range sections {
+		fmt.Fprintf(&b, "\n## %s\n\n| work | floor | measured | at the floor | ratio | bound |\n|---|---|---|---|---|---|\n", s.title)
+		for _, r := range s.rows {
+			b.WriteString(r.String())
 		}
-		if r.bound > 0 {
-			bound = fmt.Sprintf("%.2f", r.bound)
-			if r.base == 0 {
-				bound = fmt.Sprintf("%.0f %s", r.bound, r.unit)
-			}
-		}
-		fmt.Fprintf(&b, "| %s | %s | %.2f %s | %s | %s | %s |\n", r.work, r.floor, r.measured, r.unit, base, ratio, bound)
 	}
 	return b.String()
 }
 
+// String is the row as a line of a table.
+func (r row) String() string {
+	floor, base, ratio, bound := "–", "–", "–", "–"
+	if r.floor != "" {
+		floor = r.floor
+	}
+	if r.base > 0 {
+		base, ratio = r.amount(r.base), fmt.Sprintf("%.2f", r.ratio())
+	}
+	switch {
+	case r.bound > 0:
+		bound = fmt.Sprintf("%.2f ×", r.bound)
+	case r.limit != nil:
+		bound = strings.TrimSpace(fmt.Sprintf("%.0f %s", *r.limit, r.unit))
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", r.work, floor, r.amount(r.measured), base, ratio, bound)
+}
+
+// amount is a figure with its unit; without a unit it is a number of things.
+func (r row) amount(v float64) string {
+	if r.unit == "" && v == math.Trunc(v) {
+		return number(int(v))
+	}
+	return strings.TrimSpace(fmt.Sprintf("%.2f %s", v, r.unit))
+}
+
+// number is a number as people write it: 10,000.
+func number(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", number(n/1000), n%1000)
+}
+
+// count is so many of something.
+func count(n int, what string) string {
+	if n == 0 {
+		return "no " + what
+	}
+	return number(n) + " " + what + "s"
+}
+
 // machine says what the figures were measured on.
-func machine(s *subject) string {
-	return fmt.Sprintf("On %s, %d cores, %s, Kubernetes %s, %s.\n", processor(), runtime.NumCPU(), runtime.Version(), s.Version, time.Now().UTC().Format("2006-01-02"))
+func machine(version string) string {
+	return fmt.Sprintf("On %s, %d cores, %s, Kubernetes %s, %s.\n", processor(), runtime.NumCPU(), runtime.Version(), version, time.Now().UTC().Format("2006-01-02"))
 }
 
 // processor is the model name that Linux knows, or the architecture.

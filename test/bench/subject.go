@@ -10,8 +10,11 @@ import (
 	"os"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -19,29 +22,33 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
+const (
+	// makers make objects in parallel.
+	makers = 16
+	// settle is a little more than the garbage collector, the manager and the API
+	// server need after Holdfast is switched.
+	settle = 3 * time.Second
+	// withoutLease has no lease renewed, so that whatever the manager writes is
+	// about objects.
+	withoutLease = "--leader-elect=false"
+)
+
 // subject is a cluster with Holdfast installed, whose verdicts can be switched
 // on and off.
 type subject struct {
 	*testkit.Env
-	dir    string
-	binary string
+	metadata    metadata.Interface
+	dir, binary string
+	managerArgs []string
 }
 
-func newSubject(ctx context.Context) (*subject, error) {
-	dir, err := os.MkdirTemp("", "holdfast-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("make folder: %w", err)
-	}
-	s := &subject{dir: dir}
-	if s.binary, err = manager.Build(ctx, "holdfast-manager", false, os.Stderr); err != nil {
-		return nil, err
-	}
+func newSubject(ctx context.Context, b *bench, managerArgs []string) (*subject, error) {
 	// Never somebody's cluster: the bench stops Holdfast again and again, and makes namespaces by the hundred.
 	c, err := cluster.Start(ctx, cluster.Options{Progress: os.Stderr})
 	if err != nil {
 		return nil, err
 	}
-	s.Env = &testkit.Env{Cluster: c}
+	s := &subject{Env: &testkit.Env{Cluster: c}, dir: b.dir, binary: b.binary, managerArgs: managerArgs}
 	if s.Config, err = c.RestConfig(); err != nil {
 		return s, err
 	}
@@ -52,13 +59,16 @@ func newSubject(ctx context.Context) (*subject, error) {
 	if s.Client, err = client.New(s.Config, client.Options{Scheme: scheme}); err != nil {
 		return s, fmt.Errorf("make client: %w", err)
 	}
+	if s.metadata, err = metadata.NewForConfig(s.Config); err != nil {
+		return s, fmt.Errorf("make metadata client: %w", err)
+	}
 	return s, manager.Install(ctx, c)
 }
 
 // startManager starts the manager and returns how long it took to be ready.
 func (s *subject) startManager(ctx context.Context) (took time.Duration, err error) {
 	begin := time.Now()
-	s.Manager, err = manager.Start(ctx, s.Cluster, manager.Options{Binary: s.binary, Dir: s.dir})
+	s.Manager, err = manager.Start(ctx, s.Cluster, manager.Options{Binary: s.binary, Dir: s.dir, Args: s.managerArgs})
 	return time.Since(begin), err
 }
 
@@ -67,7 +77,31 @@ func (s *subject) close() error {
 	if s.Manager != nil {
 		errs = append(errs, s.Manager.Stop())
 	}
-	return errors.Join(append(errs, s.Stop(), os.RemoveAll(s.dir))...)
+	return errors.Join(append(errs, s.Stop())...)
+}
+
+// makeNamespaces makes PREFIX-0, PREFIX-1 and so on.
+func (s *subject) makeNamespaces(ctx context.Context, prefix string, n int) error {
+	return each(n, makers, func(i int) error {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, i)}}
+		if err := s.Client.Create(ctx, ns); err != nil {
+			return fmt.Errorf("make namespace: %w", err)
+		}
+		return nil
+	})
+}
+
+// switchTo waits a little more than until the switch is done: the garbage
+// collector, the manager and the API server all have work with it.
+func (s *subject) switchTo(ctx context.Context, on bool) error {
+	change := s.off
+	if on {
+		change = s.on
+	}
+	if err := change(ctx); err != nil {
+		return err
+	}
+	return pause(ctx, settle)
 }
 
 // on has every policy in force, off has none; both return when the API server

@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
 
 	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
@@ -63,8 +65,10 @@ type search struct {
 	kind      inventory.Kind
 	namespace string
 	selector  string
-	counts    func(*metav1.PartialObjectMetadata) bool
-	first     int64
+	// name of the only object to look at; empty for all.
+	name   string
+	counts func(*metav1.PartialObjectMetadata) bool
+	first  int64
 }
 
 // Namespace looks at what is in a namespace.
@@ -90,8 +94,8 @@ func (l Look) Instances(ctx context.Context, c metadata.Interface, k inventory.K
 }
 
 // searches are the lists that find what is protected of a kind: one per label,
-// and one of all objects where a protection names the kind, because its mark may
-// not be there yet.
+// and those that find what protections select, because its mark may not be there
+// yet.
 func (l Look) searches(k inventory.Kind, namespace string) []search {
 	var out []search
 	for _, key := range l.Labels {
@@ -102,13 +106,39 @@ func (l Look) searches(k inventory.Kind, namespace string) []search {
 			},
 		})
 	}
-	if l.Protections.Names(k.GroupKind()) {
-		out = append(out, search{
-			kind: k, namespace: namespace, first: page,
-			counts: func(o *metav1.PartialObjectMetadata) bool {
-				return counts(k, o) && len(l.Protections.Match(k.GroupKind(), o, l.NamespaceLabels)) > 0
-			},
-		})
+	selected := func(o *metav1.PartialObjectMetadata) bool {
+		return counts(k, o) && len(l.Protections.Match(k.GroupKind(), o, l.NamespaceLabels)) > 0
+	}
+	return append(out, selections(k, namespace, l.Protections.Within(k.GroupKind(), namespace), selected)...)
+}
+
+// selections are the lists that find what protections select of a kind: one for
+// each name and for each label selector, or one of all objects where that is less.
+func selections(k inventory.Kind, namespace string, selectors []selection.Selector, selected func(*metav1.PartialObjectMetadata) bool) []search {
+	var out []search
+	seen := sets.New[string]()
+	for _, s := range selectors {
+		one := search{kind: k, namespace: namespace, first: 1, counts: selected}
+		if s.Names == nil {
+			if s.Objects != nil {
+				one.selector = s.Objects.String()
+			}
+			if !seen.Has("labels " + one.selector) {
+				seen.Insert("labels " + one.selector)
+				out = append(out, one)
+			}
+			continue
+		}
+		for name := range s.Names {
+			if !seen.Has("name " + name) {
+				seen.Insert("name " + name)
+				one.name = name
+				out = append(out, one)
+			}
+		}
+		if len(out) > parallel {
+			return []search{{kind: k, namespace: namespace, first: page, counts: selected}}
+		}
 	}
 	return out
 }
@@ -158,6 +188,9 @@ func compare(a, b schema.GroupResource) int {
 // find returns the first object that counts, and whether there may be more.
 func (s search) find(ctx context.Context, c metadata.Interface) (ref *contents.Ref, more bool, err error) {
 	o := metav1.ListOptions{LabelSelector: s.selector, Limit: s.first}
+	if s.name != "" {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
+	}
 	for {
 		list, err := c.Resource(s.kind.Resource).Namespace(s.namespace).List(ctx, o)
 		if apierrors.IsNotFound(err) {

@@ -139,11 +139,16 @@ func (m *Marker) Failed(s inventory.Source, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	src := m.sources[s]
-	if src == nil || src.synced || src.err == err.Error() {
+	if src == nil || src.synced {
 		return
 	}
+	if src.err == "" {
+		src.since = m.o.Clock.Now()
+	}
+	if src.err != err.Error() {
+		ctrl.Log.WithName("marks").Info("Cannot watch a kind; nothing is unmarked until that is possible", "resource", s.Resource.GroupResource().String(), "label", s.Label, "error", err.Error())
+	}
 	src.err = err.Error()
-	ctrl.Log.WithName("marks").Info("Cannot watch a kind; nothing is unmarked until that is possible", "resource", s.Resource.GroupResource().String(), "label", s.Label, "error", err.Error())
 	for _, p := range m.naming(s) {
 		m.o.Changed(p)
 	}

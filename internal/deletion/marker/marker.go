@@ -40,6 +40,9 @@ const (
 	// calm is how often at most the text of a mark follows what it describes; that
 	// the mark is there, or not, never waits.
 	calm = time.Second
+	// patience is how long a watch may fail before the protections that need it
+	// say so. The API server may just be busy.
+	patience = 30 * time.Second
 )
 
 // Settings are what the configuration says.
@@ -123,7 +126,9 @@ type Marker struct {
 type source struct {
 	kind   inventory.Kind
 	synced bool
-	err    string
+	// err is why the last try failed, and since when all have.
+	err   string
+	since time.Time
 }
 
 // New makes a Marker.

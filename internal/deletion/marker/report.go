@@ -87,7 +87,7 @@ func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableRea
 	}
 	src := m.sources[inventory.Source{Resource: kind.Resource}]
 	switch {
-	case src != nil && src.err != "":
+	case src != nil && src.err != "" && m.o.Clock.Since(src.since) > patience:
 		return v1alpha1.NotMarked, "objects of this kind cannot be watched: " + src.err, false
 	case m.unmarked[gk] != "":
 		return v1alpha1.NotMarked, m.unmarked[gk], true

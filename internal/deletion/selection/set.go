@@ -134,6 +134,24 @@ func (s *Set) Names(kind schema.GroupKind) bool {
 	return s.kinds[kind] > 0
 }
 
+// Within are the selectors of a kind that may select objects in a namespace, or
+// anywhere for "".
+func (s *Set) Within(kind schema.GroupKind, namespace string) (out []Selector) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.kinds[kind] == 0 {
+		return nil
+	}
+	for _, p := range s.all {
+		for _, sel := range p.Selectors {
+			if sel.Kind == kind && (namespace == "" || sel.Namespace == "" || sel.Namespace == namespace) {
+				out = append(out, sel)
+			}
+		}
+	}
+	return out
+}
+
 // All are the names of all protections.
 func (s *Set) All() []string {
 	s.mu.RLock()

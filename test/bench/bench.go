@@ -1,0 +1,147 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+)
+
+// sizes are how much is measured on.
+type sizes struct {
+	// namespaces are in every cluster.
+	namespaces int
+	// starts of the manager.
+	starts int
+	// deleteRounds each have that many deletes of a sort.
+	deleteRounds, deletes int
+	// protections are defined in one cluster each.
+	protections []int
+	// contents are objects in one namespace each, whose deletion is tried looks
+	// times in each of lookRounds.
+	contents          []int
+	lookRounds, looks int
+	// marked are objects that are protected at once, in markRounds.
+	marked, markRounds int
+	// idle is how long nothing may be written.
+	idle time.Duration
+}
+
+var (
+	full = sizes{
+		namespaces: 500, starts: 5, deleteRounds: 10, deletes: 300, protections: []int{0, 100, 10000},
+		contents: []int{100, 10000}, lookRounds: 4, looks: 15, marked: 10000, markRounds: 3, idle: 10 * time.Second,
+	}
+	little = sizes{
+		namespaces: 20, starts: 1, deleteRounds: 2, deletes: 20, protections: []int{0, 10, 200},
+		contents: []int{10, 200}, lookRounds: 2, looks: 3, marked: 300, markRounds: 1, idle: 3 * time.Second,
+	}
+)
+
+// bench makes clusters for measurements and ends them.
+type bench struct {
+	sizes
+	dir      string
+	binary   string
+	version  string
+	begin    time.Time
+	subjects []*subject
+}
+
+func newBench(small bool) *bench {
+	b := &bench{sizes: full, begin: time.Now()}
+	if small {
+		b.sizes = little
+	}
+	return b
+}
+
+// progress tells whoever waits.
+func (b *bench) progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: %4.0fs  %s\n", time.Since(b.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// installed returns a cluster of its own with Holdfast installed and no manager
+// running yet.
+func (b *bench) installed(ctx context.Context, managerArgs ...string) (*subject, error) {
+	var err error
+	if b.dir == "" {
+		if b.dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
+			return nil, fmt.Errorf("make folder: %w", err)
+		}
+		if b.binary, err = manager.Build(ctx, "holdfast-manager", false, os.Stderr); err != nil {
+			return nil, err
+		}
+	}
+	s, err := newSubject(ctx, b, managerArgs)
+	if s != nil {
+		b.subjects = append(b.subjects, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.version = s.Version
+	return s, s.makeNamespaces(ctx, "bench", b.namespaces)
+}
+
+// running returns a cluster of its own with Holdfast in force.
+func (b *bench) running(ctx context.Context, managerArgs ...string) (*subject, error) {
+	s, err := b.installed(ctx, managerArgs...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.startManager(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.WaitEnforced(ctx)
+}
+
+// close ends all clusters.
+func (b *bench) close() error {
+	var errs []error
+	for _, s := range b.subjects {
+		errs = append(errs, s.close())
+	}
+	b.subjects = nil
+	return errors.Join(errs...)
+}
+
+// patience bounds the wait for anything.
+const patience = 5 * time.Minute
+
+// await waits until something is so.
+func await(ctx context.Context, what string, every time.Duration, is func(context.Context) (bool, error)) error {
+	if err := wait.PollUntilContextTimeout(ctx, every, patience, true, is); err != nil {
+		return fmt.Errorf("wait until %s: %w", what, err)
+	}
+	return nil
+}
+
+// pause lets something go on for a while.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// each calls a function for 0 to n-1, by so many workers.
+func each(n, workers int, do func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(workers)
+	for i := range n {
+		group.Go(func() error { return do(i) })
+	}
+	return group.Wait()
+}
