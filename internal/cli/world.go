@@ -127,7 +127,7 @@ func (w *world) holding(t target) target {
 	case crdsKind.GroupResource():
 		h = w.index.OfResource(schema.ParseGroupResource(t.meta.Name))
 	default:
-		h = w.index.Below(t.meta.UID)
+		h = w.index.Below(t.meta.UID, ns)
 	}
 	if h.Count == 0 || t.meta.Labels[v1alpha1.HoldsProtectedMark] != "" {
 		return t

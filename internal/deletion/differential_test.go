@@ -254,6 +254,9 @@ func TestDifferential_theSampleComesToEveryRule(t *testing.T) {
 		if k.Strict {
 			rules = append(rules, policy.RuleUnprotect, policy.RuleOwn)
 		}
+		if k.Mark == policy.MarkProtection || k.Mark == policy.MarkWhileUsed {
+			rules = append(rules, policy.RuleOwn)
+		}
 		for _, r := range rules {
 			want[fmt.Sprintf("%s, rule %s", k.PolicyName(r), r)] = true
 		}

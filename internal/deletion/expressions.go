@@ -142,9 +142,17 @@ func messageExpression(k policy.Key, message string) string {
 
 // released lets a deletion pass because of a DeletionOverride of the object, or
 // of its namespace with what is in it.
-var released = labelValue("oldObject", v1alpha1.OverrideMark) + " != ''" +
-	" || namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp) && " +
+var released = labelValue("oldObject", v1alpha1.OverrideMark) + " != '' || " + namespaceReleased
+
+var namespaceReleased = "namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp) && " +
 	labelValue("namespaceObject", v1alpha1.OverrideContentsMark) + " != ''"
+
+// unchecked says whether a deletion passes by the webhook that looks what is in an
+// object.
+var unchecked = "oldObject.metadata.?annotations[" + cel.String(v1alpha1.DeleteUncheckedAnnotation) + "].orValue('') == oldObject.metadata.name"
+
+// looked says whether the webhook looks, or who asks need not care.
+var looked = "(!(variables.kind in " + usedKinds(policy.UsedByContents) + ") || !(" + unchecked + ") || variables.mayUnprotect)"
 
 // mayBypass asks for the verb that lets a user delete what a protection protects,
 // and for every verb, because a role that allows everything does not mean this.

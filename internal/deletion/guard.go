@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
@@ -77,7 +79,7 @@ func NewGuard(o Options) *Guard {
 		},
 		Changed:      func(name string) { g.protection.Changed(name) },
 		OverrideGone: func(name string) { g.override.Gone(name) },
-		Restore:      func(ctx context.Context) error { return g.override.Restore(ctx) },
+		Restore:      g.restore,
 		Clock:        clock.RealClock{},
 	})
 	g.protection = protection.NewReconciler(protection.Options{
@@ -104,7 +106,7 @@ func NewGuard(o Options) *Guard {
 		Ready:       func() bool { return g.synced() },
 		Settings: func() confirm.Settings {
 			c, s := o.Config()
-			return confirm.Settings{Mode: c.Mode, Rules: policy.NewRules(c), Scope: s}
+			return confirm.Settings{Mode: c.Mode, OnOutage: c.OnOutage, Rules: policy.NewRules(c), Scope: s}
 		},
 	})
 	return g
@@ -124,6 +126,16 @@ func (g *Guard) SetupWithManager(ctx context.Context, mgr ctrl.Manager) (err err
 		return fmt.Errorf("set up overrides: %w", err)
 	}
 	return mgr.Add(g.marker)
+}
+
+// restore waits until all protections are known: without them marks would be taken
+// away that belong there.
+func (g *Guard) restore(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return g.synced(), nil })
+	if err != nil {
+		return nil // the process ends
+	}
+	return g.override.Restore(ctx)
 }
 
 // RegisterMetrics adds the metrics of the parts to a registry.

@@ -90,7 +90,7 @@ func TestMarks_followChainsOfOwnersAndComeBack(t *testing.T) {
 	g.Expect(refused(t, e, "delete", "configmap", "top", "-n", ns)).To(gomega.ContainSubstring("configmaps/bottom"))
 	done(t, e, "delete", "configmap", "top", "-n", ns, "--cascade=orphan", "--dry-run=server")
 
-	done(t, e, "label", "configmap", "top", "-n", ns, v1alpha1.HoldsProtectedMark+"-")
+	done(t, e, "label", "configmap", "top", "-n", ns, v1alpha1.HoldsProtectedMark+"-", v1alpha1.MarkedLabel+"-")
 	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "configmap", "top", "-n", ns), "20s", "100ms").Should(gomega.Equal("true"))
 
 	done(t, e, "label", "configmap", "bottom", "-n", ns, strict+"-")

@@ -144,7 +144,9 @@ func TestMarks_nobodyChangesOne(t *testing.T) {
 		})
 	}
 	t.Run("a PUT without it", func(t *testing.T) {
-		refusedMark(t, key, "a PUT without", e.As(t, editor).Update(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x"}}))
+		refusedMark(t, key, "a PUT without", e.As(t, editor).Update(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x", Labels: map[string]string{v1alpha1.MarkedLabel: v1alpha1.MarkSet}},
+		}))
 	})
 	t.Run("an editor changes everything else", func(t *testing.T) {
 		if err := e.As(t, editor).Patch(t.Context(), cm.DeepCopy(), mergeLabels(map[string]any{"app": "web"})); err != nil {

@@ -40,6 +40,10 @@ func Policies(o PolicyOptions) []admission.Policy {
 	var out []admission.Policy
 	for _, k := range rules.Keys {
 		out = append(out, deletePolicy(rules, k))
+		switch k.Mark {
+		case policy.MarkProtection, policy.MarkWhileUsed:
+			out = append(out, ownPolicy(rules, k))
+		}
 		if k.Mark != "" {
 			continue // package marks sees to it that nobody else writes it
 		}
@@ -64,8 +68,8 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	}
 	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject")})
 	if slices.Contains(k.Values, v1alpha1.ProtectCascading) {
-		variables = append(variables, used(), whileUsed(k))
-		passes = append(passes, "!("+protects(labelValue("oldObject", k.Label), k)+")", "variables.whileUsed && !variables.used")
+		variables = append(variables, used(), whileUsed(k), admission.MayUnprotect())
+		passes = append(passes, "!("+protects(labelValue("oldObject", k.Label), k)+")", "variables.whileUsed && !variables.used && "+looked)
 	}
 	var audit []admissionregistrationv1.AuditAnnotation
 	switch k.Mark {
@@ -73,18 +77,19 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		variables = append(variables, admission.MayUnprotect())
 		passes = append(passes,
 			labelValue("oldObject", v1alpha1.OverrideContentsMark)+" != ''",
+			namespaceReleased,
 			"request.?options.?propagationPolicy.orValue('') == 'Orphan' && !(variables.kind in "+usedKinds(policy.UsedByContents)+")",
-			"oldObject.metadata.?annotations["+cel.String(v1alpha1.DeleteUncheckedAnnotation)+"].orValue('') == oldObject.metadata.name && variables.mayUnprotect",
+			unchecked+" && variables.mayUnprotect",
 		)
 	case policy.MarkWhileUsed:
-		variables = append(variables, used())
-		passes = append(passes, "!variables.used")
-		fallthrough
+		variables = append(variables, used(), admission.MayUnprotect())
+		variables = append(variables, mayBypass(k)...)
+		audit = auditedAs(k, strings.Join(append(slices.Clone(passes), "!variables.used", released), " || "))
+		passes = append(passes, "!variables.used && "+looked, released, "variables.given && !variables.givenEverything")
 	case policy.MarkProtection:
 		variables = append(variables, mayBypass(k)...)
-		passes = append(passes, released)
-		audit = auditedAs(k, strings.Join(passes, " || "))
-		passes = append(passes, "variables.given && !variables.givenEverything")
+		audit = auditedAs(k, strings.Join(append(slices.Clone(passes), released), " || "))
+		passes = append(passes, released, "variables.given && !variables.givenEverything")
 	default:
 		passes = append(passes, released)
 	}
@@ -130,14 +135,7 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 				value("new", "object", k.Label),
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || !(" + protects("variables.old", k) + ")"},
 				admission.MayUnprotect(),
-				value("madeBefore", "oldObject", policy.MadeByLabel),
-				value("madeAfter", "object", policy.MadeByLabel),
-				{Name: "gainsOwner", Expression: "variables.madeAfter != variables.madeBefore && variables.madeAfter != '' || " +
-					"!object.metadata.?ownerReferences.orValue([]).all(n, " +
-					"oldObject.metadata.?ownerReferences.orValue([]).exists(o, " +
-					"o.uid == n.uid && o.name == n.name && o.kind == n.kind && o.apiVersion == n.apiVersion && " +
-					"(o.?controller.orValue(false) || !n.?controller.orValue(false))))"},
-			}),
+			}, ownership()),
 			Validations: []admissionregistrationv1.Validation{
 				{
 					Expression: fmt.Sprintf("variables.free || variables.new == variables.old || variables.new == %s || "+
@@ -145,13 +143,49 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 					MessageExpression: messageExpression(k, k.UnprotectMessage()),
 					Message:           "the label " + k.Label + " protects this object from deletion, and taking it away is a right of its own",
 				},
-				{
-					Expression: "variables.free || !(variables.kind in " + derivedKinds(false) + ") || variables.machine || " +
-						"!variables.gainsOwner || variables.mayUnprotect",
-					Message: k.OwnMessage(),
-				},
+				ownValidation(k),
 			},
 		},
+	}
+}
+
+// ownPolicy sees to it that nobody has the garbage collector delete what a
+// protection selects, by giving it an owner. What a mark says nobody can take away.
+func ownPolicy(rules policy.Rules, k policy.Key) admission.Policy {
+	return admission.Policy{
+		Name: k.PolicyName(policy.RuleOwn),
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
+			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
+				value("old", "oldObject", k.Label),
+				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || variables.old == ''"},
+				admission.MayUnprotect(),
+			}, ownership()),
+			Validations: []admissionregistrationv1.Validation{ownValidation(k)},
+		},
+	}
+}
+
+// ownership is the variable gainsOwner, and what it needs.
+func ownership() []admissionregistrationv1.Variable {
+	return []admissionregistrationv1.Variable{
+		value("madeBefore", "oldObject", policy.MadeByLabel),
+		value("madeAfter", "object", policy.MadeByLabel),
+		{Name: "gainsOwner", Expression: "variables.madeAfter != variables.madeBefore && variables.madeAfter != '' || " +
+			"!object.metadata.?ownerReferences.orValue([]).all(n, " +
+			"oldObject.metadata.?ownerReferences.orValue([]).exists(o, " +
+			"o.uid == n.uid && o.name == n.name && o.kind == n.kind && o.apiVersion == n.apiVersion && " +
+			"(o.?controller.orValue(false) || !n.?controller.orValue(false))))"},
+	}
+}
+
+// ownValidation refuses what gives a derived object an owner with which it would be
+// deleted.
+func ownValidation(k policy.Key) admissionregistrationv1.Validation {
+	return admissionregistrationv1.Validation{
+		Expression: "variables.free || !(variables.kind in " + derivedKinds(false) + ") || variables.machine || " +
+			"!variables.gainsOwner || variables.mayUnprotect",
+		Message: k.OwnMessage(),
 	}
 }
 

@@ -67,7 +67,7 @@ const (
 	OverrideContentsMark = "holdfast.dev/deletion-override-contents"
 
 	// MarkedLabel is on every object that carries a mark, so that all of them can
-	// be found. Nothing is decided by it.
+	// be found. No policy decides by it.
 	MarkedLabel = "holdfast.dev/marked"
 
 	// SeveralProtections ends the value of a mark that stands for several

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
 const (
@@ -37,8 +38,10 @@ type Look struct {
 	Kinds       *inventory.Snapshot
 	Labels      []policy.Key
 	Protections *selection.Set
-	// Labels of the namespace that is looked at.
-	NamespaceLabels map[string]string
+	// Scope is where the policies hold.
+	Scope scope.Scope
+	// Namespaces knows the labels of namespaces.
+	Namespaces *namespaces
 }
 
 // Result is what was found.
@@ -67,7 +70,7 @@ type search struct {
 	selector  string
 	// name of the only object to look at; empty for all.
 	name   string
-	counts func(*metav1.PartialObjectMetadata) bool
+	counts check
 	first  int64
 }
 
@@ -89,8 +92,20 @@ func (l Look) Namespace(ctx context.Context, c metadata.Interface, name string) 
 
 // Instances looks at the objects of a kind, in all namespaces.
 func (l Look) Instances(ctx context.Context, c metadata.Interface, k inventory.Kind) Result {
-	l.NamespaceLabels = nil
 	return run(ctx, c, l.searches(k, metav1.NamespaceAll), Result{})
+}
+
+// check says whether an object is one that is looked for.
+type check func(context.Context, *metav1.PartialObjectMetadata) (bool, error)
+
+// place returns the labels of the namespace that an object is in, and whether it
+// is in scope.
+func (l Look) place(ctx context.Context, o *metav1.PartialObjectMetadata) (map[string]string, bool, error) {
+	if o.Namespace == "" {
+		return nil, true, nil
+	}
+	labels, err := l.Namespaces.labels(ctx, o.Namespace)
+	return labels, err == nil && l.Scope.Matches(o.Namespace, labels), err
 }
 
 // searches are the lists that find what is protected of a kind: one per label,
@@ -100,21 +115,29 @@ func (l Look) searches(k inventory.Kind, namespace string) []search {
 	var out []search
 	for _, key := range l.Labels {
 		out = append(out, search{
-			kind: k, namespace: namespace, selector: key.Label, first: 1,
-			counts: func(o *metav1.PartialObjectMetadata) bool {
-				return counts(k, o) && key.Protects(k.GroupResource(), o.Labels[key.Label])
+			kind: k, namespace: namespace, selector: key.Selector(), first: 1,
+			counts: func(ctx context.Context, o *metav1.PartialObjectMetadata) (bool, error) {
+				if !stays(k, o) || !key.Protects(k.GroupResource(), o.Labels[key.Label]) {
+					return false, nil
+				}
+				_, in, err := l.place(ctx, o)
+				return in, err
 			},
 		})
 	}
-	selected := func(o *metav1.PartialObjectMetadata) bool {
-		return counts(k, o) && len(l.Protections.Match(k.GroupKind(), o, l.NamespaceLabels)) > 0
+	selected := func(ctx context.Context, o *metav1.PartialObjectMetadata) (bool, error) {
+		if !stays(k, o) {
+			return false, nil
+		}
+		labels, in, err := l.place(ctx, o)
+		return in && len(l.Protections.Match(k.GroupKind(), o, labels)) > 0, err
 	}
 	return append(out, selections(k, namespace, l.Protections.Within(k.GroupKind(), namespace), selected)...)
 }
 
 // selections are the lists that find what protections select of a kind: one for
 // each name and for each label selector, or one of all objects where that is less.
-func selections(k inventory.Kind, namespace string, selectors []selection.Selector, selected func(*metav1.PartialObjectMetadata) bool) []search {
+func selections(k inventory.Kind, namespace string, selectors []selection.Selector, selected check) []search {
 	var out []search
 	seen := sets.New[string]()
 	for _, s := range selectors {
@@ -143,8 +166,9 @@ func selections(k inventory.Kind, namespace string, selectors []selection.Select
 	return out
 }
 
-// counts says whether an object would stay when what it hangs below goes.
-func counts(k inventory.Kind, o *metav1.PartialObjectMetadata) bool {
+// stays says whether an object would stay when what it hangs below goes, if it is
+// protected.
+func stays(k inventory.Kind, o *metav1.PartialObjectMetadata) bool {
 	return o.DeletionTimestamp == nil && !policy.LeftToControllers(k.GroupResource(), o)
 }
 
@@ -200,7 +224,12 @@ func (s search) find(ctx context.Context, c metadata.Interface) (ref *contents.R
 			return nil, false, fmt.Errorf("list %s: %w", s.kind.GroupResource(), err)
 		}
 		for i := range list.Items {
-			if item := &list.Items[i]; s.counts(item) {
+			item := &list.Items[i]
+			counts, err := s.counts(ctx, item)
+			if err != nil {
+				return nil, false, err
+			}
+			if counts {
 				return &contents.Ref{Resource: s.kind.GroupResource(), Namespace: item.Namespace, Name: item.Name},
 					i+1 < len(list.Items) || list.Continue != "", nil
 			}

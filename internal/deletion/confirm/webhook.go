@@ -32,9 +32,10 @@ const patience = 8 * time.Second
 
 // Settings are what the configuration says.
 type Settings struct {
-	Mode  configv1alpha1.Mode
-	Rules policy.Rules
-	Scope scope.Scope
+	Mode     configv1alpha1.Mode
+	OnOutage configv1alpha1.OutageRule
+	Rules    policy.Rules
+	Scope    scope.Scope
 }
 
 // Options of a Handler.
@@ -71,8 +72,9 @@ func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladm
 		return ctrladmission.Allowed("")
 	}
 	kinds := h.o.Kinds()
+	s := h.o.Settings()
 	if kinds == nil || !h.o.Ready() {
-		return starting()
+		return starting(s)
 	}
 	o := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(req.OldObject.Raw, o); err != nil {
@@ -80,7 +82,6 @@ func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladm
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s := h.o.Settings()
 	target := policy.Target(schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}, o)
 	refusal, warnings := h.decide(ctx, req, o, kinds, s)
 	if refusal == "" {
@@ -101,11 +102,15 @@ func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladm
 
 // starting refuses while this replica cannot know. The code makes that plain to
 // machines; there is no Retry-After, because clients would hammer.
-func starting() ctrladmission.Response {
+func starting(s Settings) ctrladmission.Response {
+	const message = "Holdfast is starting and cannot say yet what hangs below"
+	if s.Mode != configv1alpha1.ModeEnforce || s.OnOutage == configv1alpha1.OutageAllows {
+		return ctrladmission.Allowed("").WithWarnings(message)
+	}
 	return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
 		Result: &metav1.Status{
 			Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
-			Message: "Holdfast is starting and cannot say yet what hangs below; try again in a few seconds",
+			Message: message + "; try again in a few seconds",
 		},
 	}}
 }
@@ -113,7 +118,7 @@ func starting() ctrladmission.Response {
 // decide says what speaks against a deletion, as the rest of a sentence; "" if
 // nothing does.
 func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *metav1.PartialObjectMetadata, kinds *inventory.Snapshot, s Settings) (refusal string, warnings []string) {
-	look := Look{Kinds: kinds, Labels: s.Rules.Labels(), Protections: h.o.Protections, NamespaceLabels: o.Labels}
+	look := Look{Kinds: kinds, Labels: s.Rules.Labels(), Protections: h.o.Protections, Namespaces: newNamespaces(h.o.Metadata), Scope: s.Scope}
 	var use func() (string, error)
 	var result Result
 	contentsFree := o.Labels[v1alpha1.OverrideContentsMark] != ""
@@ -127,8 +132,8 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 		if err != nil {
 			return ", because " + err.Error() + unchecked(o), nil
 		}
-		if kind.Resource.Version == "" { // nothing of it is served, so nothing of it can have been made
-			return "", nil
+		if kind.Resource.Version == "" {
+			return ", because none of its versions is served and its objects cannot be listed" + unchecked(o), nil
 		}
 		use = func() (string, error) { return crdUse(ctx, h.o.Metadata, kind) }
 		if !contentsFree {

@@ -138,8 +138,9 @@ func (x *Index) InNamespace(name string) Holding { return x.holding(x.inNamespac
 // OfResource are the protected objects of a kind.
 func (x *Index) OfResource(r schema.GroupResource) Holding { return x.holding(x.ofResource[r]) }
 
-// Below are the protected objects that an owner or what it owns owns.
-func (x *Index) Below(uid types.UID) Holding {
+// Below are the protected objects that an owner or what it owns owns. An owner in
+// a namespace owns nothing in another one, whatever an object there says.
+func (x *Index) Below(uid types.UID, namespace string) Holding {
 	seen, below := sets.New(uid), sets.New[types.UID]()
 	next := x.children[uid].UnsortedList()
 	for len(next) > 0 {
@@ -149,6 +150,9 @@ func (x *Index) Below(uid types.UID) Holding {
 			continue
 		}
 		seen.Insert(child)
+		if namespace != "" && x.objects[child].Namespace != namespace {
+			continue
+		}
 		if x.objects[child].Protected {
 			below.Insert(child)
 		}

@@ -61,10 +61,10 @@ func TestIndex_holdings(t *testing.T) {
 		{name: "no namespace holds what has none", got: x.InNamespace(""), want: "0 protected objects: "},
 		{name: "a kind holds its objects everywhere", got: x.OfResource(claims), want: "4 protected objects: persistentvolumeclaims/volume, other/persistentvolumeclaims/c, persistentvolumeclaims/a and 1 more"},
 		{name: "another kind holds its own", got: x.OfResource(stateful), want: "1 protected object: statefulsets.apps/web"},
-		{name: "an owner holds what it owns, and what that owns", got: x.Below("db"), want: "3 protected objects: persistentvolumeclaims/volume, persistentvolumeclaims/a, persistentvolumeclaims/b"},
-		{name: "an owner in between holds the rest", got: x.Below("a"), want: "1 protected object: persistentvolumeclaims/volume"},
-		{name: "what owns nothing holds nothing", got: x.Below("web"), want: "0 protected objects: "},
-		{name: "what is not known holds nothing", got: x.Below("nobody"), want: "0 protected objects: "},
+		{name: "an owner holds what it owns, and what that owns", got: x.Below("db", ""), want: "3 protected objects: persistentvolumeclaims/volume, persistentvolumeclaims/a, persistentvolumeclaims/b"},
+		{name: "an owner in between holds the rest", got: x.Below("a", ""), want: "1 protected object: persistentvolumeclaims/volume"},
+		{name: "what owns nothing holds nothing", got: x.Below("web", ""), want: "0 protected objects: "},
+		{name: "what is not known holds nothing", got: x.Below("nobody", ""), want: "0 protected objects: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestIndex_circles(t *testing.T) {
 	t.Parallel()
 	x := index(of(stateful, "s/a", "c", "!"), of(stateful, "s/b", "a", "!"), of(stateful, "s/c", "b", "b"), of(stateful, "s/self", "self", "!"))
 	for uid, want := range map[types.UID]int{"a": 1, "b": 1, "c": 2, "self": 0} {
-		if got := x.Below(uid).Count; got != want {
+		if got := x.Below(uid, "").Count; got != want {
 			t.Errorf("below %s: got %d, want %d", uid, got, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestIndex_ancestors(t *testing.T) {
 	if got := x.Ancestors("nobody"); len(got) > 0 {
 		t.Errorf("above what is not known: got %v", got)
 	}
-	if got := x.Below("unknown").Count; got != 1 {
+	if got := x.Below("unknown", "").Count; got != 1 {
 		t.Errorf("an owner that is not known itself holds %d, want 1", got)
 	}
 }
@@ -133,11 +133,11 @@ func TestIndex_whatIsPutAgainIsReplaced(t *testing.T) {
 	t.Parallel()
 	x := index(of(claims, "shop/a", "db", "!"))
 	x.Put(of(claims, "shop/a", "web", "!"))
-	if got := []int{x.Below("db").Count, x.Below("web").Count, x.InNamespace("shop").Count, x.Len()}; !slices.Equal(got, []int{0, 1, 1, 1}) {
+	if got := []int{x.Below("db", "").Count, x.Below("web", "").Count, x.InNamespace("shop").Count, x.Len()}; !slices.Equal(got, []int{0, 1, 1, 1}) {
 		t.Errorf("another owner: got %v", got)
 	}
 	x.Put(of(claims, "shop/a", "web"))
-	if got := []int{x.Below("web").Count, x.InNamespace("shop").Count, x.OfResource(claims).Count}; !slices.Equal(got, []int{0, 0, 0}) {
+	if got := []int{x.Below("web", "").Count, x.InNamespace("shop").Count, x.OfResource(claims).Count}; !slices.Equal(got, []int{0, 0, 0}) {
 		t.Errorf("not protected any more: got %v", got)
 	}
 	if o, ok := x.Get("a"); !ok || o.Protected {
@@ -210,7 +210,7 @@ func FuzzIndex(f *testing.F) {
 				expect("of "+r.String(), n.holding(func(o Object) bool { return o.Resource == r }), x.OfResource(r))
 			}
 			for _, owner := range uids {
-				expect("below "+string(owner), n.holding(func(o Object) bool { return o.UID != owner && n.owns(owner, o.UID, nil) }), x.Below(owner))
+				expect("below "+string(owner), n.holding(func(o Object) bool { return o.UID != owner && n.owns(owner, o.UID, nil) }), x.Below(owner, ""))
 				var above []string
 				for _, other := range uids {
 					if other != owner && n.owns(other, owner, nil) {

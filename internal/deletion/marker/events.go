@@ -29,9 +29,9 @@ func (m *Marker) Seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.Resource == namespaces {
-		before, known := m.namespaceLabels[o.Name]
+		before := m.namespaceLabels[o.Name]
 		m.namespaceLabels[o.Name] = o.Labels
-		if known && !maps.Equal(before, o.Labels) {
+		if !maps.Equal(before, o.Labels) { // an object in it may have been seen before it
 			m.inNamespace(o.Name)
 		}
 	}
@@ -109,8 +109,11 @@ func (m *Marker) leave(s inventory.Source, k *known) {
 }
 
 func (m *Marker) forget(k *known) {
-	above := m.above(k)
+	// Whoever may unprotect may have taken its marks away; what should carry them
+	// gets them back.
+	above := append(m.above(k), targetOf(k))
 	m.count(k, -1)
+	delete(m.last, targetOf(k))
 	delete(m.known, k.meta.UID)
 	delete(m.recent, k.meta.UID)
 	delete(m.whileUsed, k.meta.UID)
@@ -256,8 +259,11 @@ func (m *Marker) ownersOf(k *known) (out []target) {
 			continue // no such owner can exist
 		}
 		kind, ok := m.kinds.ByKind(schema.GroupKind{Group: gv.Group, Kind: r.Kind})
-		if !ok || !Guarded(kind) {
-			continue
+		if !ok || !Guarded(kind) || kind.Namespaced && k.meta.Namespace == "" {
+			continue // nothing of that kind can own it
+		}
+		if kind.Aggregated && m.sources[inventory.Source{Resource: kind.Resource}] == nil {
+			continue // nobody would see the mark again
 		}
 		t := target{resource: kind.GroupResource(), name: r.Name, uid: r.UID}
 		if kind.Namespaced {
@@ -310,12 +316,12 @@ func (m *Marker) ProtectionChanged(before, after *selection.Protection) {
 		if p == nil {
 			continue
 		}
-		if after == nil {
-			delete(m.matches, p.Name)
-		}
 		for _, sel := range p.Selectors {
 			m.selected(sel)
 		}
+	}
+	if after == nil && before != nil {
+		delete(m.matches, before.Name)
 	}
 }
 

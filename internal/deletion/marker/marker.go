@@ -110,7 +110,7 @@ type Marker struct {
 	matches         map[string]map[schema.GroupKind]int
 	// unmarked are the kinds on which the last write failed, with the reason.
 	unmarked  map[schema.GroupKind]string
-	overrides map[types.UID]Stamp
+	overrides map[types.UID]inForce
 	// recent are the marks written to objects that the watches do not show yet.
 	recent map[types.UID]marks.Set
 	last   map[target]time.Time
@@ -144,7 +144,7 @@ func New(o Options) *Marker {
 		index:           contents.NewIndex(),
 		matches:         map[string]map[schema.GroupKind]int{},
 		unmarked:        map[schema.GroupKind]string{},
-		overrides:       map[types.UID]Stamp{},
+		overrides:       map[types.UID]inForce{},
 		recent:          map[types.UID]marks.Set{},
 		last:            map[target]time.Time{},
 		whileUsed:       map[types.UID]struct{}{},
@@ -169,7 +169,9 @@ func (m *Marker) Wake() {
 
 // Start keeps the marks until the context ends.
 func (m *Marker) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
+		cancel()
 		m.queue.ShutDown()
 		m.watches.Wait()
 		m.background.Wait()
@@ -234,6 +236,9 @@ func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
 		m.servedAgain(m.kinds, kinds)
 		m.kinds, m.probes = kinds, map[schema.GroupResource]probe{}
 		m.frontedAgain(nil)
+		for _, in := range m.overrides {
+			m.enqueueTarget(in.target)
+		}
 	}
 	before := m.settings
 	m.settings = m.o.Settings()
@@ -241,9 +246,10 @@ func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
 	wanted := wantedSources(kinds, m.settings.Rules, m.o.Protections)
 	for s, kind := range wanted {
 		if m.sources[s] == nil {
-			m.sources[s] = &source{kind: kind}
+			m.sources[s] = &source{}
 			d.start = append(d.start, s)
 		}
+		m.sources[s].kind = kind // a definition can come back with another kind or scope
 	}
 	for s := range m.sources {
 		if _, ok := wanted[s]; !ok && m.replaced(s, wanted) {

@@ -35,21 +35,26 @@ func (m *Marker) SetOverride(t Target, s *Stamp) {
 	defer m.mu.Unlock()
 	before, had := m.overrides[t.UID]
 	switch {
-	case s == nil && !had, s != nil && had && before == *s:
+	case s == nil && !had:
 		return
 	case s == nil:
 		delete(m.overrides, t.UID)
 		if m.known[t.UID] == nil { // nothing is known of it but that it carries the stamp
-			m.recent[t.UID] = marks.Set{v1alpha1.OverrideMark: {Value: before.Override}}
+			m.recent[t.UID] = marks.Set{v1alpha1.OverrideMark: {Value: before.stamp.Override}}
 		}
 	default:
-		m.overrides[t.UID] = *s
+		m.overrides[t.UID] = inForce{t, *s}
 	}
-	kinds := m.o.Kinds.Current()
-	if kinds == nil {
-		return // whoever asks knows the kind, so the API server has been asked
+	m.enqueueTarget(t)
+}
+
+// enqueueTarget has an object looked at that carries a stamp, or did. What the API
+// server serves has to be known for that; when that changes it is done again.
+func (m *Marker) enqueueTarget(t Target) {
+	if m.kinds == nil {
+		return
 	}
-	kind, ok := kinds.ByKind(t.Kind)
+	kind, ok := m.kinds.ByKind(t.Kind)
 	if !ok {
 		return
 	}
@@ -58,4 +63,10 @@ func (m *Marker) SetOverride(t Target, s *Stamp) {
 		at.uid = ""
 	}
 	m.queue.Add(at)
+}
+
+// inForce is a stamp and what carries it.
+type inForce struct {
+	target Target
+	stamp  Stamp
 }

@@ -6,6 +6,7 @@ package marker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,28 +43,40 @@ func (m *Marker) probeAggregated(ctx context.Context) {
 }
 
 // probe tries what a policy of Holdfast's refuses to everybody, as a dry run: to
-// put marks.ProbeLabel on an object. A server that lets it pass asks no policy. One
-// that does not know dry runs either would keep a label that means nothing.
+// put marks.ProbeLabel on an object. A server that lets it pass asks no policy,
+// unless the policy is not in force yet: the API server itself is tried first. A
+// server that does not know dry runs would keep a label that means nothing.
 func (m *Marker) probe(ctx context.Context, kind inventory.Kind, o *metav1.PartialObjectMetadata) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	body := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"true"}}}`, marks.ProbeLabel)
-	_, err := m.o.Metadata.Resource(kind.Resource).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, body,
-		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	try := func(r schema.GroupVersionResource, namespace, name string) error {
+		_, err := m.o.Metadata.Resource(r).Namespace(namespace).Patch(ctx, name, types.MergePatchType, body,
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
 	p := probe{ended: true}
+	var err error
+	if marks.RefusedProbe(try(namespaces, "", metav1.NamespaceSystem)) {
+		err = try(kind.Resource, o.Namespace, o.Name)
+		p.enforced = marks.RefusedProbe(err)
+	} else {
+		p.ended = false // the policy is not in force
+	}
 	switch {
-	case marks.RefusedProbe(err):
-		p.enforced = true
+	case p.enforced, !p.ended:
 	case err != nil:
-		p.message = "the extension API server does not say whether it asks the cluster's policies: " + err.Error()
+		p.ended = false
 	default:
 		p.message = "the extension API server that serves this kind does not ask the cluster's policies, so nothing can refuse a deletion there; its APIService is protected"
 	}
 	ctrl.Log.WithName("marks").Info("Tried whether an extension API server asks the policies", "resource", kind.GroupResource().String(), "enforced", p.enforced, "error", p.message)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, still := m.probes[kind.GroupResource()]; !still || ctx.Err() != nil {
-		return // it is tried again
+	if !p.ended { // it is tried again
+		delete(m.probes, kind.GroupResource())
+		time.AfterFunc(calm, m.Wake)
+		return
 	}
 	m.probes[kind.GroupResource()] = p
 	m.changedKind(kind.GroupKind())

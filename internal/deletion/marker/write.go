@@ -61,10 +61,18 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	if !ok {
 		return plan{}, false
 	}
-	o := m.object(t, kind)
+	o, found := m.object(t, kind)
 	k := m.known[o.UID]
-	if o.DeletionTimestamp != nil {
+	switch {
+	case o.DeletionTimestamp != nil:
 		return plan{}, false
+	case !found && !m.seenAll(t.resource):
+		// It may carry marks that are not known yet, and a write gives it exactly
+		// those that it should have.
+		m.queue.AddAfter(t, calm)
+		return plan{}, false
+	case !found && m.sources[inventory.Source{Resource: kind.Resource}] != nil:
+		return plan{}, false // it is gone
 	}
 	have, want := m.carried(o, k), m.wanted(kind, o, k)
 	if before, held := have[v1alpha1.HoldsProtectedMark]; held && !m.allSynced() {
@@ -102,19 +110,29 @@ func copied(kind inventory.Kind) bool {
 	return false
 }
 
-// object is the latest state of a target that is known; for one that is not
-// known, what identifies it.
-func (m *Marker) object(t target, kind inventory.Kind) *metav1.PartialObjectMetadata {
-	if k := m.known[t.uid]; k != nil {
-		return k.meta
+// seenAll says whether every object of a kind that counts has been seen.
+func (m *Marker) seenAll(r schema.GroupResource) bool {
+	for s, src := range m.sources {
+		if s.Resource.GroupResource() == r && !src.synced {
+			return false
+		}
+	}
+	return true
+}
+
+// object is the latest state of a target that is known; for one that was not
+// found, what identifies it.
+func (m *Marker) object(t target, kind inventory.Kind) (o *metav1.PartialObjectMetadata, found bool) {
+	if k := m.known[t.uid]; k != nil && k.kind.GroupResource() == t.resource && k.meta.Namespace == t.namespace && k.meta.Name == t.name {
+		return k.meta, true
 	}
 	if o := m.watches.Object(inventory.Source{Resource: kind.Resource}, t.namespace, t.name); o != nil && (t.uid == "" || t.uid == o.UID) {
 		if k := m.known[o.UID]; k != nil {
-			return k.meta
+			return k.meta, true
 		}
-		return o
+		return o, true
 	}
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: t.name, Namespace: t.namespace, UID: t.uid}}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: t.name, Namespace: t.namespace, UID: t.uid}}, false
 }
 
 // wanted are the marks that an object should carry.
@@ -136,7 +154,8 @@ func (m *Marker) wanted(kind inventory.Kind, o *metav1.PartialObjectMetadata, k 
 	if h := m.holding(kind, o); h.Count > 0 && m.inScope(kind, o) {
 		set[v1alpha1.HoldsProtectedMark] = marks.Mark{Value: v1alpha1.MarkSet, Detail: marks.Detail(h.Describe(placeOf(kind, o)))}
 	}
-	if by, ok := m.overrides[o.UID]; ok {
+	if in, ok := m.overrides[o.UID]; ok {
+		by := in.stamp
 		set[v1alpha1.OverrideMark] = marks.Mark{Value: by.Override}
 		if by.Contents {
 			set[v1alpha1.OverrideContentsMark] = marks.Mark{Value: by.Override}
@@ -163,7 +182,7 @@ func (m *Marker) holding(kind inventory.Kind, o *metav1.PartialObjectMetadata) c
 		resource, group, _ := strings.Cut(o.Name, ".")
 		return m.index.OfResource(schema.GroupResource{Group: group, Resource: resource})
 	}
-	return m.index.Below(o.UID)
+	return m.index.Below(o.UID, o.Namespace)
 }
 
 // placeOf is the namespace as seen from which the contents of an object are

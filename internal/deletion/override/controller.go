@@ -118,6 +118,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("get override: %w", err)
 	}
 	found, err := r.find(ctx, in)
+	if err != nil && in.Status.Phase == v1alpha1.OverrideActive && in.Status.ExpiresAt != nil && !r.o.Clock.Now().Before(in.Status.ExpiresAt.Time) {
+		found, err = FoundTarget, nil // its end does not depend on whether the target can be read
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -158,8 +161,12 @@ func (r *Reconciler) stamp(in *v1alpha1.DeletionOverride) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := targetOf(in)
+	before, had := r.inForce[in.Name]
 	r.inForce[in.Name] = inForce{t, marker.Stamp{Override: in.Name, Contents: in.Spec.IncludeContents}}
 	r.settle(t)
+	if had && before.target != t { // the name was used again
+		r.settle(before.target)
+	}
 }
 
 func (r *Reconciler) retract(name string) {
@@ -209,7 +216,7 @@ func (r *Reconciler) find(ctx context.Context, in *v1alpha1.DeletionOverride) (F
 		return "", fmt.Errorf("the kinds that the API server serves are not known yet")
 	}
 	kind, ok := kinds.ByKind(t.Kind)
-	if !ok || kind.Namespaced != (t.Namespace != "") {
+	if _, err := schema.ParseGroupVersion(in.Spec.Target.APIVersion); err != nil || !ok || kind.Namespaced != (t.Namespace != "") {
 		return FoundNothing, nil
 	}
 	o, err := r.o.Metadata.Resource(kind.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})

@@ -44,7 +44,9 @@ func Next(in *v1alpha1.DeletionOverride, found Found, rules configv1alpha1.Overr
 		}
 		return invalid(next, missing(in, found)), 0
 	}
-	if rules.Approval == configv1alpha1.ApprovalRequired && in.Spec.ApprovedBy == "" {
+	if in.Spec.ApprovedBy == "" && (rules.Approval == configv1alpha1.ApprovalRequired || next.Phase == v1alpha1.OverrideWaiting) {
+		// Nobody was asked for the right to unprotect when it was made, so it waits
+		// also where the configuration has changed since.
 		next.Phase, next.ActiveFrom, next.ExpiresAt = v1alpha1.OverrideWaiting, nil, nil
 		next.Message = fmt.Sprintf("a second person must consent, who may unprotect the target: kubectl holdfast override approve %s", in.Name)
 		return next, 0

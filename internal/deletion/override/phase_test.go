@@ -74,7 +74,7 @@ func TestNext(t *testing.T) {
 		{name: "with consent it is in force from then", in: override("10m", "bob", waiting), found: FoundTarget, rules: rules(h, two), after: 2 * h, want: active, from: at(2 * h), until: at(2*h + 10*time.Minute), again: 10 * time.Minute},
 		{name: "the moment of consent has whole seconds, as the API has", in: override("10m", "bob", waiting), found: FoundTarget, rules: rules(h, two), after: 1500 * time.Millisecond, want: active, from: at(time.Second), until: at(time.Second + 10*time.Minute), again: 10*time.Minute - 500*time.Millisecond},
 		{name: "consent that nobody asked for counts the same", in: override("10m", "bob", fresh), found: FoundTarget, rules: rules(h, alone), after: 5 * time.Minute, want: active, from: at(5 * time.Minute), until: at(15 * time.Minute), again: 10 * time.Minute},
-		{name: "what waits is in force once consent is not required any more", in: override("10m", "", waiting), found: FoundTarget, rules: rules(h, alone), after: time.Minute, want: active, from: at(0), until: at(10 * time.Minute), again: 9 * time.Minute},
+		{name: "what waits goes on waiting when consent is not required any more: nobody was asked for the right when it was made", in: override("10m", "", waiting), found: FoundTarget, rules: rules(h, alone), after: time.Minute, want: waiting},
 		{name: "what is in force waits once consent is required", in: override("10m", "", active, 0, 10*time.Minute), found: FoundTarget, rules: rules(h, two), after: time.Minute, want: waiting},
 
 		{name: "in force it stays so, and ends when it was to end", in: override("10m", "", active, 0, 10*time.Minute), found: FoundTarget, rules: rules(h, alone), after: 4 * time.Minute, want: active, from: at(0), until: at(10 * time.Minute), again: 6 * time.Minute},

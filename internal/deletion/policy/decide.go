@@ -82,7 +82,7 @@ func (r Rules) decideKey(k Key, req Request) []Finding {
 	case req.Operation == admissionv1.Delete && req.SubResource == "":
 		return r.onDelete(k, req)
 	case k.Mark != "":
-		return nil
+		return r.onOwn(k, req)
 	case req.Operation == admissionv1.Update:
 		return slices.Concat(r.onUpdate(k, req), onValue(k, req))
 	case req.Operation == admissionv1.Create:
@@ -96,7 +96,9 @@ func (r Rules) onDelete(k Key, req Request) []Finding {
 	case open:
 		return nil
 	case protectedWhileUsed:
-		if !req.Used {
+		// Of what has contents the webhook tells, unless the deletion passes by it.
+		passesBy := usedBy(req.Resource) == UsedByContents && passesUnlooked(req.OldObject) && !req.MayUnprotect
+		if !req.Used && !passesBy {
 			return nil
 		}
 	}
@@ -114,10 +116,25 @@ func (r Rules) onUpdate(k Key, req Request) []Finding {
 	if k.weakens(req) && !(derived(req.Resource, req.OldObject) && r.machine(req)) {
 		found = append(found, Finding{Rule: RuleUnprotect, Key: k, Message: k.render(k.UnprotectMessage(), req)})
 	}
-	if _, ok := derivedKind(req.Resource); ok && !r.machine(req) && gainsOwner(req) {
-		found = append(found, Finding{Rule: RuleOwn, Key: k, Message: k.OwnMessage()})
+	return append(found, r.onOwn(k, req)...)
+}
+
+// onOwn refuses to give what is protected an owner with which it would be deleted.
+func (r Rules) onOwn(k Key, req Request) []Finding {
+	if req.Operation != admissionv1.Update || k.Mark == MarkContents || !k.protects(req.Resource, req.OldObject) ||
+		terminating(req.OldObject) || req.MayUnprotect {
+		return nil
 	}
-	return found
+	if _, ok := derivedKind(req.Resource); !ok || r.machine(req) || !gainsOwner(req) {
+		return nil
+	}
+	return []Finding{{Rule: RuleOwn, Key: k, Message: k.OwnMessage()}}
+}
+
+// passesUnlooked says whether a deletion passes by the webhook that looks what is in
+// the object.
+func passesUnlooked(o *metav1.PartialObjectMetadata) bool {
+	return o.Annotations[v1alpha1.DeleteUncheckedAnnotation] == o.Name
 }
 
 // letsPass says whether there is a way past the protection that leaves it in
@@ -127,7 +144,8 @@ func (k Key) letsPass(req Request) bool {
 	switch k.Mark {
 	case MarkContents:
 		return o.Labels[v1alpha1.OverrideContentsMark] != "" ||
-			req.MayUnprotect && o.Annotations[v1alpha1.DeleteUncheckedAnnotation] == o.Name ||
+			req.Released ||
+			req.MayUnprotect && passesUnlooked(o) ||
 			req.Orphans && usedBy(req.Resource) != UsedByContents
 	case MarkProtection, MarkWhileUsed:
 		if req.MayBypass[k.Mark] {

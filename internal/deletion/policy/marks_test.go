@@ -63,7 +63,7 @@ func TestDecide_marksRefuseDeletion(t *testing.T) {
 
 		{name: "what is in a released namespace goes, protected", req: Request{OldObject: object(byMark), Released: true}},
 		{name: "what is in a released namespace goes, labelled", req: Request{OldObject: object(strict+"=Always", karmada+"=Always"), Released: true}},
-		{name: "what is in a released namespace and holds content stays until that is gone", req: Request{OldObject: object(holdsMark), Released: true}, want: "delete contents"},
+		{name: "what is in a released namespace goes with what hangs below it", req: Request{OldObject: object(holdsMark), Released: true}},
 
 		{name: "who may bypass deletes", req: Request{OldObject: object(byMark, whileUsedMark), Used: true, MayBypass: all}},
 		{name: "who may bypass one protection does not bypass the other", req: Request{OldObject: object(byMark, whileUsedMark), Used: true, MayBypass: map[Mark]bool{MarkProtection: true}}, want: "delete protection-while-used"},

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -75,6 +76,14 @@ func (k Key) effect(r schema.GroupResource, value string) effect {
 // Protects says whether a label with this value protects an object of a kind,
 // be it for as long as it is in use.
 func (k Key) Protects(r schema.GroupResource, value string) bool { return k.effect(r, value) != open }
+
+// Selector is a label selector that finds the objects that the label may protect.
+func (k Key) Selector() string {
+	if k.AnyValue {
+		return k.Label + "," + k.Label + " notin ()"
+	}
+	return k.Label + " in (" + strings.Join(k.Values, ",") + ")"
+}
 
 // Knows says whether the label may be set to this value on an object of a kind.
 func (k Key) Knows(r schema.GroupResource, value string) bool {

@@ -163,11 +163,10 @@ func (k *Kinds) look(ctx context.Context) (complete bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if partial != nil {
-		kinds = append(kinds, k.kept(partial, kinds)...)
-	}
+	kinds = append(kinds, k.kept(partial, crds, kinds)...)
 	next := newSnapshot(kinds)
-	if before := k.current.Swap(next); !next.equal(before) {
+	if !next.equal(k.current.Load()) {
+		k.current.Store(next)
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		for _, f := range k.listeners {
@@ -182,9 +181,10 @@ func (k *Kinds) look(ctx context.Context) (complete bool, err error) {
 	return len(crds) == 0, nil
 }
 
-// kept are the kinds of the groups that cannot be discovered now, as they were
-// known before: a group that does not answer has not lost its objects.
-func (k *Kinds) kept(failed *discovery.ErrGroupDiscoveryFailed, found []Kind) (kept []Kind) {
+// kept are the kinds that cannot be discovered now, as they were known before: a
+// group that does not answer has not lost its objects, and neither has a
+// definition of which no version is served any more.
+func (k *Kinds) kept(failed *discovery.ErrGroupDiscoveryFailed, crds sets.Set[string], found []Kind) (kept []Kind) {
 	before := k.current.Load()
 	if before == nil {
 		return nil
@@ -194,7 +194,11 @@ func (k *Kinds) kept(failed *discovery.ErrGroupDiscoveryFailed, found []Kind) (k
 		has.Insert(f.GroupResource())
 	}
 	for _, b := range before.all {
-		if _, ok := failed.Groups[b.Resource.GroupVersion()]; ok && !has.Has(b.GroupResource()) {
+		unanswered := false
+		if failed != nil {
+			_, unanswered = failed.Groups[b.Resource.GroupVersion()]
+		}
+		if (unanswered || b.CRD && crds.Has(b.CRDName())) && !has.Has(b.GroupResource()) {
 			kept = append(kept, b)
 		}
 	}

@@ -116,15 +116,24 @@ func TestKept(t *testing.T) {
 	failed := &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{metrics: errors.New("no answer")}}
 	pods, usage, other := kind("", "v1", "pods", "Pod"), kind("metrics.k8s.io", "v1", "pods", "PodMetrics"), kind("metrics.k8s.io", "v2", "nodes", "NodeMetrics")
 	k := &Kinds{}
-	if got := k.kept(failed, nil); got != nil {
+	if got := k.kept(failed, nil, nil); got != nil {
 		t.Errorf("before anything is known: got %v", got)
 	}
 	k.current.Store(newSnapshot([]Kind{pods, usage, other}))
-	if diff := cmp.Diff([]Kind{usage}, k.kept(failed, []Kind{pods})); diff != "" {
+	if diff := cmp.Diff([]Kind{usage}, k.kept(failed, nil, []Kind{pods})); diff != "" {
 		t.Errorf("what did not answer (-want +got):\n%s", diff)
 	}
-	if got := k.kept(failed, []Kind{usage}); got != nil {
+	if got := k.kept(failed, nil, []Kind{usage}); got != nil {
 		t.Errorf("what another version shows is not kept twice: got %v", got)
+	}
+	defined := kind("example.org", "v1", "gadgets", "Gadget")
+	defined.CRD = true
+	k.current.Store(newSnapshot([]Kind{pods, defined}))
+	if diff := cmp.Diff([]Kind{defined}, k.kept(nil, sets.New(defined.CRDName()), []Kind{pods})); diff != "" {
+		t.Errorf("what is defined and not served any more (-want +got):\n%s", diff)
+	}
+	if got := k.kept(nil, nil, []Kind{pods}); got != nil {
+		t.Errorf("what is not defined any more: got %v", got)
 	}
 }
 

@@ -5,6 +5,7 @@ package marks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -27,8 +28,10 @@ import (
 // controller copies those of a Deployment to its ReplicaSets. The labels of a
 // Service are copied too, to its Endpoints and EndpointSlices, by copiers.
 func Policies(mode configv1alpha1.Mode, users []string) []admission.Policy {
-	out := make([]admission.Policy, 0, len(v1alpha1.Marks))
-	for _, key := range v1alpha1.Marks {
+	// By MarkedLabel Holdfast finds its marks again.
+	keys := slices.Concat(v1alpha1.Marks, []string{v1alpha1.MarkedLabel})
+	out := make([]admission.Policy, 0, len(keys)+1)
+	for _, key := range keys {
 		out = append(out, policy(key, mode, users))
 	}
 	return append(out, probePolicy(mode))
