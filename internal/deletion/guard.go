@@ -7,13 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -131,8 +130,7 @@ func (g *Guard) SetupWithManager(ctx context.Context, mgr ctrl.Manager) (err err
 // restore waits until all protections are known: without them marks would be taken
 // away that belong there.
 func (g *Guard) restore(ctx context.Context) error {
-	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return g.synced(), nil })
-	if err != nil {
+	if !cache.WaitForCacheSync(ctx.Done(), g.synced) {
 		return nil // the process ends
 	}
 	return g.override.Restore(ctx)

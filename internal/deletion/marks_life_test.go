@@ -29,11 +29,14 @@ func TestMarks_holdWhileHoldfastIsDownAndAreNotWrittenAgain(t *testing.T) {
 	g := gomega.NewWithT(t)
 	ns := e.Namespace(t)
 	configMap(t, e, ns, "selected")
-	configMap(t, e, ns, "labelled", strict+"=Always")
+	// Selected itself, and the owner of something protected: two marks on one.
+	uid := e.Kubectl(t, "get", "configmap", "selected", "-n", ns, "-o", "jsonpath={.metadata.uid}").Stdout
+	e.Apply(t, ns, `{apiVersion: v1, kind: Secret, metadata: {name: labelled, labels: {holdfast.dev/deletion-protected: Always}, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: selected, uid: `+uid+`}]}}`)
 	configMap(t, e, ns, "later")
 	selectConfigMaps(t, e, ns, "mine", "selected, later")
 	two := func() string { return annotation(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns)() }
 	g.Eventually(two, "20s", "100ms").Should(gomega.HavePrefix("3 protected objects"))
+	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "configmap", "selected", "-n", ns), "20s", "100ms").Should(gomega.Equal("true"))
 	status := func() string {
 		return e.Kubectl(t, "get", "rdp", "mine", "-o", "jsonpath={.status.matches.total}").Stdout
 	}
@@ -41,7 +44,7 @@ func TestMarks_holdWhileHoldfastIsDownAndAreNotWrittenAgain(t *testing.T) {
 	if err := e.Manager.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	g.Expect(refused(t, e, "delete", "configmap", "selected", "-n", ns)).To(gomega.ContainSubstring("ResourceDeletionProtection mine"))
+	g.Expect(refused(t, e, "delete", "configmap", "later", "-n", ns)).To(gomega.ContainSubstring("ResourceDeletionProtection mine"))
 	g.Expect(refused(t, e, "delete", "namespace", ns)).To(gomega.ContainSubstring("3 protected objects"))
 
 	versions := func() string {
@@ -64,9 +67,9 @@ func TestMarks_holdWhileHoldfastIsDownAndAreNotWrittenAgain(t *testing.T) {
 	done(t, e, "delete", "rdp", "mine")
 	configMap(t, e, ns, "new", strict+"=Always")
 	e.Manager = e.StartManager(t)
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "selected", "-n", ns), "30s", "100ms").Should(gomega.BeEmpty())
-	g.Eventually(two, "20s", "100ms").Should(gomega.Equal("2 protected objects: configmaps/labelled, configmaps/new"))
-	done(t, e, "delete", "configmap", "selected", "-n", ns)
+	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "configmap", "selected", "-n", ns), "30s", "100ms").Should(gomega.BeEmpty())
+	g.Eventually(two, "20s", "100ms").Should(gomega.Equal("2 protected objects: configmaps/new, secrets/labelled"))
+	done(t, e, "delete", "configmap", "later", "-n", ns)
 }
 
 // A mark that who may unprotect took away comes back while its cause stands, and

@@ -72,15 +72,11 @@ func kindsOf(p *selection.Protection) []schema.GroupKind {
 // whether all of them have been seen.
 func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableReason, message string, complete bool) {
 	kind, ok := m.kinds.ByKind(gk)
-	switch {
-	case !ok:
+	if !ok {
 		return v1alpha1.NoSuchKind, "the API server does not serve this kind; what is selected of it is protected from when it does", true
-	case policy.BeyondAdmission(kind.GroupResource()):
-		return v1alpha1.BeyondAdmission, "the API server asks no policy about objects of this kind; guard them by RBAC", true
-	case events.Has(kind.GroupResource()):
-		return v1alpha1.NotDeletable, "Events end by themselves; none is protected", true
-	case !Guarded(kind):
-		return v1alpha1.NotDeletable, "an object of this kind cannot be listed, watched, patched and deleted", true
+	}
+	if reason, message := unguarded(kind); reason != "" {
+		return reason, message, true
 	}
 	if p := m.probes[kind.GroupResource()]; kind.Aggregated && p.ended && !p.enforced {
 		return v1alpha1.AdmissionNotRun, p.message, true
@@ -93,4 +89,17 @@ func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableRea
 		return v1alpha1.NotMarked, m.unmarked[gk], true
 	}
 	return "", "", src != nil && src.synced
+}
+
+// unguarded says why no object of a kind can be protected, if that is so.
+func unguarded(kind inventory.Kind) (reason v1alpha1.UnenforceableReason, message string) {
+	switch {
+	case policy.BeyondAdmission(kind.GroupResource()):
+		return v1alpha1.BeyondAdmission, "the API server asks no policy about objects of this kind; guard them by RBAC"
+	case events.Has(kind.GroupResource()):
+		return v1alpha1.NotDeletable, "Events end by themselves; none is protected"
+	case !Guarded(kind):
+		return v1alpha1.NotDeletable, "an object of this kind cannot be listed, watched, patched and deleted"
+	}
+	return "", ""
 }

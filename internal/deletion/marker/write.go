@@ -61,19 +61,11 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	if !ok {
 		return plan{}, false
 	}
-	o, found := m.object(t, kind)
-	k := m.known[o.UID]
-	switch {
-	case o.DeletionTimestamp != nil:
+	o, ok := m.writable(t, kind)
+	if !ok {
 		return plan{}, false
-	case !found && !m.seenAll(t.resource):
-		// It may carry marks that are not known yet, and a write gives it exactly
-		// those that it should have.
-		m.queue.AddAfter(t, calm)
-		return plan{}, false
-	case !found && m.sources[inventory.Source{Resource: kind.Resource}] != nil:
-		return plan{}, false // it is gone
 	}
+	k := m.known[o.UID]
 	have, want := m.carried(o, k), m.wanted(kind, o, k)
 	if before, held := have[v1alpha1.HoldsProtectedMark]; held && !m.allSynced() {
 		// What hangs below it may not have been seen yet.
@@ -89,6 +81,23 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	}
 	m.last[t] = m.o.Clock.Now()
 	return plan{kind: kind, object: o, want: want}, true
+}
+
+// writable is the object of a target, if there is one to write to now.
+func (m *Marker) writable(t target, kind inventory.Kind) (o *metav1.PartialObjectMetadata, ok bool) {
+	o, found := m.object(t, kind)
+	switch {
+	case o.DeletionTimestamp != nil:
+		return nil, false
+	case m.known[o.UID] == nil && !m.seenAll(t.resource):
+		// What it carries or should carry is not known yet, and a write gives it
+		// exactly that.
+		m.queue.AddAfter(t, calm)
+		return nil, false
+	case !found && m.sources[inventory.Source{Resource: kind.Resource}] != nil:
+		return nil, false // it is gone
+	}
+	return o, true
 }
 
 // carried are the marks that an object carries, as far as is known.

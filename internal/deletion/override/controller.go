@@ -6,6 +6,7 @@ package override
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -118,10 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("get override: %w", err)
 	}
 	found, err := r.find(ctx, in)
-	if err != nil && in.Status.Phase == v1alpha1.OverrideActive && in.Status.ExpiresAt != nil && !r.o.Clock.Now().Before(in.Status.ExpiresAt.Time) {
-		found, err = FoundTarget, nil // its end does not depend on whether the target can be read
-	}
-	if err != nil {
+	if err != nil && !r.over(in) { // its end does not depend on whether the target can be read
 		return reconcile.Result{}, err
 	}
 	next, again := Next(in, found, r.o.Rules(), r.o.Clock.Now())
@@ -138,6 +136,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.retract(in.Name)
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// over says whether an override that was in force has come to its end.
+func (r *Reconciler) over(in *v1alpha1.DeletionOverride) bool {
+	return in.Status.Phase == v1alpha1.OverrideActive && in.Status.ExpiresAt != nil && !r.o.Clock.Now().Before(in.Status.ExpiresAt.Time)
 }
 
 func (r *Reconciler) write(ctx context.Context, in *v1alpha1.DeletionOverride, next v1alpha1.DeletionOverrideStatus) error {
@@ -201,22 +204,25 @@ func (r *Reconciler) settle(t marker.Target) {
 
 func targetOf(in *v1alpha1.DeletionOverride) marker.Target {
 	t := in.Spec.Target
-	gv, _ := schema.ParseGroupVersion(t.APIVersion) // a bad one is of no kind
+	gv, err := schema.ParseGroupVersion(t.APIVersion)
+	if err != nil {
+		gv.Group = t.APIVersion // there is no such kind
+	}
 	return marker.Target{
 		Kind:      schema.GroupKind{Group: gv.Group, Kind: t.Kind},
 		Namespace: t.Namespace, Name: t.Name, UID: types.UID(t.UID),
 	}
 }
 
-// find looks for the target.
+// find looks for the target. With an error it is taken to be there.
 func (r *Reconciler) find(ctx context.Context, in *v1alpha1.DeletionOverride) (Found, error) {
 	t := targetOf(in)
 	kinds := r.o.Kinds()
 	if kinds == nil {
-		return "", fmt.Errorf("the kinds that the API server serves are not known yet")
+		return FoundTarget, errors.New("the kinds that the API server serves are not known yet")
 	}
 	kind, ok := kinds.ByKind(t.Kind)
-	if _, err := schema.ParseGroupVersion(in.Spec.Target.APIVersion); err != nil || !ok || kind.Namespaced != (t.Namespace != "") {
+	if !ok || kind.Namespaced != (t.Namespace != "") {
 		return FoundNothing, nil
 	}
 	o, err := r.o.Metadata.Resource(kind.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
@@ -224,7 +230,7 @@ func (r *Reconciler) find(ctx context.Context, in *v1alpha1.DeletionOverride) (F
 	case apierrors.IsNotFound(err):
 		return FoundNothing, nil
 	case err != nil:
-		return "", fmt.Errorf("get target: %w", err)
+		return FoundTarget, fmt.Errorf("get target: %w", err)
 	case o.UID != t.UID:
 		return FoundOther, nil
 	case o.DeletionTimestamp != nil: // nothing stops that any more
