@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -52,7 +53,7 @@ func TestKubectl_whatItsUsersRead(t *testing.T) {
 				t.Fatal(out.Stderr)
 			}
 
-			refusal := unprotectRefused(ns, "configmaps/" + name)
+			refusal := unprotectRefused(ns, "configmaps/"+name)
 			if tt.deletes {
 				refusal = deleteRefused(ns, "configmaps/"+name)
 			}
