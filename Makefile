@@ -72,7 +72,8 @@ reference = echo 'crd-ref-docs api/$(1) > docs/reference/$(2)'; \
 
 .PHONY: fmt
 fmt: ## Format the code and sort its imports.
-	$(TOOL) golangci-lint fmt . localcluster test/clients
+	$(TOOL) golangci-lint fmt . localcluster
+	@lint=$$($(TOOL) -n golangci-lint); cd test/clients; set -x; "$$lint" fmt --config=../../.golangci.yml .
 
 .PHONY: lint
 lint: ## Lint; the dependency rules of the tree are among the linters.
