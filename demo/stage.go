@@ -15,6 +15,7 @@ import (
 	"time"
 
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
@@ -23,6 +24,8 @@ import (
 const (
 	// leaveTimeout bounds the clean-up, which goes on after an interrupt.
 	leaveTimeout = 3 * time.Minute
+	// stopTimeout bounds how long the API server may go by a policy that is gone.
+	stopTimeout = 30 * time.Second
 	// localNamespace is the story's on a local cluster.
 	localNamespace = "shop"
 )
@@ -160,8 +163,14 @@ func (s *stage) takeAway(ctx context.Context) error {
 	if err := manager.StopEnforcing(ctx, s.cluster); err != nil {
 		return err
 	}
-	if _, err := manager.Kubectl(ctx, s.cluster, "delete", "namespace", s.namespace, "--ignore-not-found"); err != nil {
-		return err
+	// The API server goes by its policies for a moment after they are deleted.
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, stopTimeout, true, func(ctx context.Context) (bool, error) {
+		_, last = manager.Kubectl(ctx, s.cluster, "delete", "namespace", s.namespace, "--ignore-not-found")
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
 	}
 	return manager.Uninstall(ctx, s.cluster)
 }
