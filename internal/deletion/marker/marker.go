@@ -37,8 +37,9 @@ const (
 	workers = 8
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
-	// calm is how often at most the text of a mark follows what it describes; that
-	// the mark is there, or not, never waits.
+	// calm is how often at most the text of a mark follows what it describes, and
+	// how often at most the same is written to an object on which somebody else
+	// undoes it. A mark that comes or goes does not wait.
 	calm = time.Second
 	// patience is how long a watch may fail before the protections that need it
 	// say so. The API server may just be busy.
@@ -108,12 +109,13 @@ type Marker struct {
 	namespaceLabels map[string]map[string]string
 	index           *contents.Index
 	matches         map[string]map[schema.GroupKind]int
-	// unmarked are the kinds on which the last write failed, with the reason.
-	unmarked  map[schema.GroupKind]string
+	// unmarked are the objects on which the last write failed, with the reason.
+	unmarked  map[schema.GroupKind]map[target]string
 	overrides map[types.UID]inForce
 	// recent are the marks written to objects that the watches do not show yet.
 	recent map[types.UID]marks.Set
-	last   map[target]time.Time
+	// last is the last write to each marked object.
+	last   map[target]written
 	probes map[schema.GroupResource]probe
 	// whileUsed are the Services that are protected while they are used, and
 	// traffic the EndpointSlices, watched once there is such a Service.
@@ -121,6 +123,11 @@ type Marker struct {
 	traffic   cache.SharedIndexInformer
 	// background are the goroutines beside the workers and the watches.
 	background sync.WaitGroup
+}
+
+type written struct {
+	at   time.Time
+	want marks.Set
 }
 
 type source struct {
@@ -143,10 +150,10 @@ func New(o Options) *Marker {
 		namespaceLabels: map[string]map[string]string{},
 		index:           contents.NewIndex(),
 		matches:         map[string]map[schema.GroupKind]int{},
-		unmarked:        map[schema.GroupKind]string{},
+		unmarked:        map[schema.GroupKind]map[target]string{},
 		overrides:       map[types.UID]inForce{},
 		recent:          map[types.UID]marks.Set{},
-		last:            map[target]time.Time{},
+		last:            map[target]written{},
 		whileUsed:       map[types.UID]struct{}{},
 		probes:          map[schema.GroupResource]probe{},
 	}

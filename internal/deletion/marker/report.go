@@ -5,6 +5,8 @@ package marker
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -85,10 +87,18 @@ func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableRea
 	switch {
 	case src != nil && src.err != "" && m.o.Clock.Since(src.since) > patience:
 		return v1alpha1.NotMarked, "objects of this kind cannot be watched: " + src.err, false
-	case m.unmarked[gk] != "":
-		return v1alpha1.NotMarked, m.unmarked[gk], true
+	case len(m.unmarked[gk]) > 0:
+		return v1alpha1.NotMarked, refusals(m.unmarked[gk]), true
 	}
 	return "", "", src != nil && src.synced
+}
+
+// refusals says how many objects cannot be marked, and of the first why.
+func refusals(of map[target]string) string {
+	first := slices.MinFunc(slices.Collect(maps.Keys(of)), func(a, b target) int {
+		return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+	})
+	return fmt.Sprintf("the API server refuses to have objects marked: %d, the first %s", len(of), of[first])
 }
 
 // unguarded says why no object of a kind can be protected, if that is so.

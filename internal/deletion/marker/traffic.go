@@ -9,9 +9,8 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
+	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -27,13 +26,7 @@ const byService = "service"
 // EndpointSlices, so it is begun only once a Service is protected while it is
 // used. Of each slice only the ready endpoints' number is kept.
 func (m *Marker) newTraffic(c kubernetes.Interface) (cache.SharedIndexInformer, error) {
-	slices := c.DiscoveryV1().EndpointSlices(metav1.NamespaceAll)
-	i := cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return slices.List(ctx, o) },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return slices.Watch(ctx, o)
-		},
-	}, &discoveryv1.EndpointSlice{}, 0, cache.Indexers{byService: func(o any) ([]string, error) {
+	i := discoveryinformers.NewEndpointSliceInformer(c, metav1.NamespaceAll, 0, cache.Indexers{byService: func(o any) ([]string, error) {
 		if s, ok := o.(*discoveryv1.EndpointSlice); ok {
 			return []string{s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]}, nil
 		}
@@ -51,7 +44,9 @@ func (m *Marker) newTraffic(c kubernetes.Interface) (cache.SharedIndexInformer, 
 		}
 	}
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) }, DeleteFunc: changed,
+		AddFunc:    changed,
+		UpdateFunc: func(before, after any) { changed(before); changed(after) }, // it can go to another Service
+		DeleteFunc: changed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)

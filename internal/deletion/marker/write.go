@@ -6,6 +6,7 @@ package marker
 import (
 	"context"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,12 +76,22 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	if want.Equal(have) || len(want) == 0 && copied(kind) && policy.LeftToControllers(kind.GroupResource(), o) {
 		return plan{}, false
 	}
-	if wait := calm - m.o.Clock.Since(m.last[t]); want.SameVerdict(have) && wait > 0 {
+	if wait := m.pause(t, have, want); wait > 0 {
 		m.queue.AddAfter(t, wait)
 		return plan{}, false
 	}
-	m.last[t] = m.o.Clock.Now()
+	m.last[t] = written{m.o.Clock.Now(), want}
 	return plan{kind: kind, object: o, want: want}, true
+}
+
+// pause is how long a write waits: the text of a mark can, and so can what
+// somebody else has just undone.
+func (m *Marker) pause(t target, have, want marks.Set) time.Duration {
+	last := m.last[t]
+	if want.SameVerdict(have) || want.SameVerdict(last.want) {
+		return calm - m.o.Clock.Since(last.at)
+	}
+	return 0
 }
 
 // writable is the object of a target, if there is one to write to now.
@@ -210,22 +221,14 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 	out, err := m.writer.Write(ctx, p.kind, p.object, p.want)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	kind := p.kind.GroupKind()
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		delete(m.last, t)
-		delete(m.recent, p.object.UID)
-		return nil
-	case err != nil:
-		if m.unmarked[kind] == "" {
-			m.changedKind(kind)
+	m.note(t, p.kind.GroupKind(), err)
+	if err != nil {
+		delete(m.last, t) // the queue paces another try
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			delete(m.recent, p.object.UID)
+			return nil
 		}
-		m.unmarked[kind] = err.Error()
 		return err
-	}
-	if m.unmarked[kind] != "" {
-		delete(m.unmarked, kind)
-		m.changedKind(kind)
 	}
 	k := m.known[out.UID]
 	switch {
@@ -239,6 +242,31 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 		delete(m.recent, out.UID)
 	}
 	return nil
+}
+
+// note keeps which objects cannot be marked, for the protections that name their
+// kind. One that is gone needs no mark.
+func (m *Marker) note(t target, kind schema.GroupKind, err error) {
+	before := len(m.unmarked[kind])
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		m.marked(t, kind)
+	case m.unmarked[kind] == nil:
+		m.unmarked[kind] = map[target]string{t: err.Error()}
+	default:
+		m.unmarked[kind][t] = err.Error()
+	}
+	if (before == 0) != (len(m.unmarked[kind]) == 0) {
+		m.changedKind(kind)
+	}
+}
+
+// marked takes in that an object can be marked, or that it is gone.
+func (m *Marker) marked(t target, kind schema.GroupKind) {
+	delete(m.unmarked[kind], t)
+	if len(m.unmarked[kind]) == 0 {
+		delete(m.unmarked, kind)
+	}
 }
 
 // changedKind tells the protections that name a kind that something has changed.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,18 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/trigger"
 )
 
 const fieldManager = "holdfast-override"
@@ -53,8 +51,8 @@ type Options struct {
 
 // Reconciler puts overrides in force and ends them.
 type Reconciler struct {
-	o     Options
-	queue atomic.Pointer[queue]
+	o       Options
+	trigger trigger.Trigger
 
 	mu sync.Mutex
 	// inForce are the overrides that are in force, by their names.
@@ -66,8 +64,6 @@ type inForce struct {
 	stamp  marker.Stamp
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
 // NewReconciler makes a Reconciler.
 func NewReconciler(o Options) *Reconciler {
 	return &Reconciler{o: o, inForce: map[string]inForce{}}
@@ -78,18 +74,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("deletion.override").
 		For(&v1alpha1.DeletionOverride{}).
-		WatchesRawSource(source.Func(func(_ context.Context, q queue) error {
-			r.queue.Store(&q)
-			return nil
-		})).
+		WatchesRawSource(r.trigger.Source()).
 		Complete(r)
 }
 
 // Gone tells that the target of an override was deleted. It never blocks.
 func (r *Reconciler) Gone(name string) {
-	if q := r.queue.Load(); q != nil {
-		(*q).Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
-	}
+	r.trigger.Ask(name, 0)
 }
 
 // Restore puts the overrides in force that were when the last leader ended. What

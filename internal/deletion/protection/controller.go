@@ -8,25 +8,22 @@ package protection
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/trigger"
 )
 
 const (
@@ -54,11 +51,9 @@ type Options struct {
 
 // Reconciler writes the status of protections.
 type Reconciler struct {
-	o     Options
-	queue atomic.Pointer[queue]
+	o       Options
+	trigger trigger.Trigger
 }
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // NewReconciler makes a Reconciler.
 func NewReconciler(o Options) *Reconciler { return &Reconciler{o: o} }
@@ -68,19 +63,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("deletion.protection").
 		For(&v1alpha1.ResourceDeletionProtection{}).
-		WatchesRawSource(source.Func(func(_ context.Context, q queue) error {
-			r.queue.Store(&q)
-			return nil
-		})).
+		WatchesRawSource(r.trigger.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }
 
 // Changed asks for the status of a protection to be written. It never blocks.
 func (r *Reconciler) Changed(name string) {
-	if q := r.queue.Load(); q != nil {
-		(*q).AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, settle)
-	}
+	r.trigger.Ask(name, settle)
 }
 
 // Reconcile writes the status once.
