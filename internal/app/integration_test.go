@@ -23,9 +23,12 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
-// fastLease makes a crashed leader's lease run out soon, so that a test need
-// not wait for the default.
-var fastLease = []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"}
+// A crashed leader's fast lease runs out while mustHeal waits; a slow one does
+// not. Fast is slow enough to be renewed on a busy machine.
+var (
+	fastLease = []string{"--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s"}
+	slowLease = []string{"--leader-elect-lease-duration=120s", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=1s"}
+)
 
 func holder(t testing.TB, e *testkit.Env) string {
 	t.Helper()
@@ -52,7 +55,7 @@ func mustHeal(t testing.TB, e *testkit.Env) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(func() int {
 		return e.Kubectl(t, "get", "validatingadmissionpolicy", "holdfast-deletion-holdfast").Code
-	}, "12s", "100ms").Should(gomega.BeZero(), "nobody puts the policy back")
+	}, "60s", "100ms").Should(gomega.BeZero(), "nobody puts the policy back")
 }
 
 func TestLeader_anotherReplicaTakesOver(t *testing.T) {
@@ -62,9 +65,7 @@ func TestLeader_anotherReplicaTakesOver(t *testing.T) {
 		args []string
 		end  func(*manager.Process) error
 	}{
-		// Under the default lease of 15 s nobody could heal within mustHeal's
-		// patience, had the leader not given the lease back.
-		{name: "at once when the leader stops", end: (*manager.Process).Stop},
+		{name: "at once when the leader stops, since it gives the lease back", args: slowLease, end: (*manager.Process).Stop},
 		{name: "within the lease when the leader crashes", args: fastLease, end: (*manager.Process).Kill},
 	}
 	for _, tt := range tests {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -142,3 +144,24 @@ func TestProtection_nothingIsWrittenWhenNothingChanges(t *testing.T) {
 }
 
 func replaceNS(text, ns string) string { return strings.ReplaceAll(text, "NS", ns) }
+
+// To change a ClusterRole, even its labels, the API server wants that Holdfast
+// holds all the rights in it.
+func TestProtection_ofWhatHoldfastMayNotMark(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Rules:      []rbacv1.PolicyRule{testkit.Rule("apps", []string{"deployments"}, "create")},
+	}
+	if err := e.Client.Create(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { done(t, e, "delete", "clusterrole", ns) }()
+	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: `+ns+`}]}]}`)
+	defer end()
+	g.Eventually(statusOf(t, e, ns, `{.status.unenforceable[*].reason} {.status.unenforceable[*].message}`), "15s", "100ms").
+		Should(gomega.And(gomega.HavePrefix("NotMarked "), gomega.ContainSubstring("attempting to grant RBAC permissions not currently held")))
+}
