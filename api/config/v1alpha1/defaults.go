@@ -43,4 +43,21 @@ func SetDefaults(c *HoldfastConfiguration) {
 	c.Deletion.OnOutage = cmp.Or(c.Deletion.OnOutage, OutageRefuses)
 	c.Deletion.Overrides.MaxDuration = cmp.Or(c.Deletion.Overrides.MaxDuration, metav1.Duration{Duration: DefaultMaxOverride})
 	c.Deletion.Overrides.Approval = cmp.Or(c.Deletion.Overrides.Approval, ApprovalNotRequired)
+
+	setEvictionDefaults(&c.Eviction)
+}
+
+func setEvictionDefaults(e *EvictionConfiguration) {
+	e.Mode = cmp.Or(e.Mode, ModeEnforce)
+	e.Filter = cmp.Or(e.Filter, FilterHandler)
+	e.Pods = cmp.Or(e.Pods, PodsRead)
+	e.OnOutage = cmp.Or(e.OnOutage, OutageAllows)
+	e.ProtectedPods = cmp.Or(e.ProtectedPods, OutageAllows)
+	for _, flag := range []**bool{
+		&e.DrainCleaner.Enabled, &e.DrainCleaner.Kafka, &e.DrainCleaner.ZooKeeper, &e.DrainCleaner.DenyEviction,
+	} {
+		if *flag == nil {
+			*flag = new(true)
+		}
+	}
 }

@@ -61,6 +61,10 @@ type HoldfastConfiguration struct {
 	// deletion is the guard against accidental deletion.
 	// +optional
 	Deletion DeletionConfiguration `json:"deletion,omitzero"`
+
+	// eviction is the guard for evictions.
+	// +optional
+	Eviction EvictionConfiguration `json:"eviction,omitzero"`
 }
 
 // Scope selects namespaces. Cluster-scoped objects are in every scope.

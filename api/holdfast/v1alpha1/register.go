@@ -20,7 +20,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Holdfast{}, &HoldfastList{},
 		&ResourceDeletionProtection{}, &ResourceDeletionProtectionList{},
-		&DeletionOverride{}, &DeletionOverrideList{})
+		&DeletionOverride{}, &DeletionOverrideList{},
+		&EvictionPolicy{}, &EvictionPolicyList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -43,6 +43,22 @@ func Validate(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 	problems = append(problems, oneOf(deletion.Child("onOutage"), cfg.Deletion.OnOutage,
 		[]configv1alpha1.OutageRule{configv1alpha1.OutageRefuses, configv1alpha1.OutageAllows})...)
 	problems = append(problems, validateOverrides(&cfg.Deletion.Overrides, deletion.Child("overrides"))...)
+	problems = append(problems, validateEviction(&cfg.Eviction, field.NewPath("eviction"))...)
+	return problems
+}
+
+func validateEviction(e *configv1alpha1.EvictionConfiguration, path *field.Path) field.ErrorList {
+	outage := []configv1alpha1.OutageRule{configv1alpha1.OutageRefuses, configv1alpha1.OutageAllows}
+	problems := slices.Concat(
+		oneOf(path.Child("mode"), e.Mode, configv1alpha1.Modes),
+		oneOf(path.Child("filter"), e.Filter, []configv1alpha1.FilterPlace{configv1alpha1.FilterSelector, configv1alpha1.FilterHandler}),
+		oneOf(path.Child("pods"), e.Pods, []configv1alpha1.PodKnowledge{configv1alpha1.PodsRead, configv1alpha1.PodsCached}),
+		oneOf(path.Child("onOutage"), e.OnOutage, outage),
+		oneOf(path.Child("protectedPods"), e.ProtectedPods, outage),
+	)
+	if e.RequestTimeout.Duration < 0 {
+		problems = append(problems, field.Invalid(path.Child("requestTimeout"), e.RequestTimeout.Duration.String(), "must not be negative"))
+	}
 	return problems
 }
 
@@ -72,7 +88,11 @@ func validateGateNames(gates map[string]bool, path *field.Path) field.ErrorList 
 
 func validateScopes(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 	global, deletion := field.NewPath("scope"), field.NewPath("deletion", "scope")
-	problems := append(scope.Validate(cfg.Scope, global), scope.Validate(cfg.Deletion.Scope, deletion)...)
+	problems := slices.Concat(
+		scope.Validate(cfg.Scope, global),
+		scope.Validate(cfg.Deletion.Scope, deletion),
+		scope.Validate(cfg.Eviction.Scope, field.NewPath("eviction", "scope")), // its webhook can ask for what no selector holds
+	)
 	if len(problems) > 0 {
 		return problems
 	}

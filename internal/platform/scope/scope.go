@@ -75,6 +75,27 @@ func (s Scope) Matches(name string, namespaceLabels map[string]string) bool {
 	return true
 }
 
+// MatchesName is Matches for the names and patterns alone. It is for whoever
+// leaves the labels to the API server, by LabelSelection.
+func (s Scope) MatchesName(name string) bool {
+	if name == "" {
+		return true
+	}
+	if s.names != nil {
+		return s.names.Has(name)
+	}
+	return matchesNames(s.parts, name)
+}
+
+// Names returns all names that can be in, sorted, and whether there is such a
+// list: there is none where a pattern or an exclusion decides.
+func (s Scope) Names() ([]string, bool) {
+	if s.names == nil {
+		return nil, false
+	}
+	return sets.List(s.names), true
+}
+
 // finiteNames returns the names that pass all parts if one of them is a plain
 // list of names, and nil if any number of names can pass.
 func finiteNames(parts []part) sets.Set[string] {

@@ -50,9 +50,23 @@ func (s Scope) Selection() Selection {
 	return selection
 }
 
+// LabelSelection returns the part of the scope that is about labels of namespaces,
+// for a webhook whose handler asks Scope.MatchesName for the rest.
+func (s Scope) LabelSelection() Selection {
+	requirements := s.withLabels(nil)
+	if len(requirements) == 0 {
+		return Selection{}
+	}
+	return Selection{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: requirements}}
+}
+
 // requirements are everything that a selector can say, sorted.
 func (s Scope) requirements() []metav1.LabelSelectorRequirement {
-	requirements := s.nameRequirements()
+	return s.withLabels(s.nameRequirements())
+}
+
+// withLabels adds what is asked of the labels of namespaces, and sorts.
+func (s Scope) withLabels(requirements []metav1.LabelSelectorRequirement) []metav1.LabelSelectorRequirement {
 	for i := range s.parts {
 		for _, requirement := range s.parts[i].requirements {
 			values := sets.New(requirement.Values...)

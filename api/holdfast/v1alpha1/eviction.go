@@ -1,0 +1,38 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+const (
+	// EvictingLabel is on a pod that an EvictionPolicy holds. Its value is the
+	// policy's name. Nothing is decided by it; it lets Holdfast and people find what
+	// waits.
+	EvictingLabel = "holdfast.dev/evicting"
+
+	// EvictionAskedAnnotation is on it as well, and holds an EvictionAsked in JSON.
+	// The deadline of a policy counts by it.
+	EvictionAskedAnnotation = "holdfast.dev/eviction-asked"
+
+	// EvictionFieldManager is whom the writes of the eviction guard belong to.
+	EvictionFieldManager = "holdfast-eviction"
+)
+
+// EvictionAsked says when the eviction of a pod was asked for.
+type EvictionAsked struct {
+	// policy that holds the pod.
+	Policy string `json:"policy"`
+	// first is when the first of an unbroken row of evictions was asked for.
+	First metav1.Time `json:"first"`
+	// last is when an eviction was asked for last, to about a minute.
+	Last metav1.Time `json:"last"`
+}
+
+const (
+	// StrimziRollAnnotation asks Strimzi's operator to roll a pod, with
+	// StrimziRollValue as its value.
+	StrimziRollAnnotation = "strimzi.io/manual-rolling-update"
+	// StrimziRollValue is the only value of it that the operator acts on.
+	StrimziRollValue = "true"
+)

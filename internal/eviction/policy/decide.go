@@ -1,0 +1,247 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+)
+
+// Decide says what becomes of an eviction, or what it needs to know first. What
+// protects a pod from deletion comes first, then the policies in their order,
+// then the rules of the Drain Cleaner.
+func Decide(s Settings, f Facts) Verdict {
+	v := decide(s, f)
+	if f.Request.DryRun || !v.Enforced() {
+		v.Patch, v.Events = nil, nil
+	}
+	return v
+}
+
+func decide(s Settings, f Facts) Verdict {
+	if s.RefuseProtected && f.Meta.DeletionTimestamp == nil && !f.otherUID() {
+		if v, ok := protected(s, f); ok {
+			return v
+		}
+	}
+	for _, p := range s.Policies {
+		if v, ok := p.decide(s, f); ok {
+			return v
+		}
+	}
+	if v, ok := s.DrainCleaner.decide(s, f); ok {
+		return v
+	}
+	return Verdict{Mode: s.Mode, Outcome: OutcomeNone, Allowed: true}
+}
+
+func protected(s Settings, f Facts) (Verdict, bool) {
+	if f.Protection == nil {
+		return Verdict{Need: NeedProtection}, true
+	}
+	if *f.Protection == "" {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Mode: s.Mode, Outcome: OutcomeProtected,
+		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+		Message: "The pod is protected from deletion: " + *f.Protection,
+	}, true
+}
+
+// decide returns what the policy says, and false if it does not match. What can
+// be told by the metadata is looked at first.
+func (p *Policy) decide(s Settings, f Facts) (Verdict, bool) {
+	if p.Mode == configv1alpha1.ModeOff || !p.matchesMeta(f.Request.Namespace, f.Meta) {
+		return Verdict{}, false
+	}
+	if p.namespaceSelector != nil {
+		if f.Namespace == nil {
+			return Verdict{Need: NeedNamespace}, true
+		}
+		if !p.namespaceSelector.Matches(labels.Set(f.Namespace.Labels)) {
+			return Verdict{}, false
+		}
+	}
+	if f.Pod == nil {
+		return Verdict{Need: NeedPod}, true
+	}
+	if finished(f.Pod) {
+		return Verdict{}, false
+	}
+	v := Verdict{Policy: p.Name, Mode: weaker(s.Mode, p.Mode), OnError: p.onError}
+	if p.condition != nil {
+		holds, err := p.condition.holds(f)
+		if err != nil {
+			return p.failed(v, fmt.Errorf("spec.match.condition: %w", err)), true
+		}
+		if !holds {
+			return Verdict{}, false
+		}
+	}
+	if f.otherUID() {
+		v.Outcome, v.Allowed = OutcomeOtherUID, true
+		return v, true
+	}
+	if p.draining {
+		if f.Node == nil {
+			return Verdict{Need: NeedNode}, true
+		}
+		if !f.Node.Draining {
+			return p.notDraining(v), true
+		}
+	}
+	return p.verdictFor(v, f), true
+}
+
+// matchesMeta says whether the metadata of a pod is that of a pod that counts.
+func (p *Policy) matchesMeta(namespace string, o *metav1.ObjectMeta) bool {
+	return !exempt(o) && p.namespaces.Matches(namespace, nil) &&
+		(p.pods == nil || p.pods.Matches(labels.Set(o.Labels))) &&
+		all(p.labels, o.Labels) && all(p.annotations, o.Annotations) && p.owned(o)
+}
+
+func all(patterns []pattern, values map[string]string) bool {
+	for _, p := range patterns {
+		if !p.matches(values) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Policy) owned(o *metav1.ObjectMeta) bool {
+	if len(p.owners) == 0 {
+		return true
+	}
+	c := metav1.GetControllerOfNoCopy(o)
+	if c == nil {
+		return false
+	}
+	for _, k := range p.owners {
+		if isKind(c, k.Group, k.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+func isKind(o *metav1.OwnerReference, group, kind string) bool {
+	return o.Kind == kind && groupOf(o.APIVersion) == group
+}
+
+// exempt says whether a pod is in no policy: one that is on its way out, one that
+// its kubelet runs by itself, and one that comes back on the same node.
+func exempt(o *metav1.ObjectMeta) bool {
+	if o.DeletionTimestamp != nil {
+		return true
+	}
+	if _, mirror := o.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	c := metav1.GetControllerOfNoCopy(o)
+	return c != nil && isKind(c, "apps", "DaemonSet")
+}
+
+func finished(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func (p *Policy) notDraining(v Verdict) Verdict {
+	v.Outcome = OutcomeElsewhere
+	if p.elsewhere == v1alpha1.ElsewhereAllow {
+		v.Allowed = true
+		return v
+	}
+	v.Code, v.Reason = http.StatusNotFound, metav1.StatusReasonNotFound
+	v.Message = "EvictionPolicy " + p.Name + ": the node of the pod is not being drained; if the pod was moved there, there is nothing more to do"
+	return v
+}
+
+// verdictFor is the verdict on a pod that matches.
+func (p *Policy) verdictFor(v Verdict, f Facts) Verdict {
+	held := p.verdict.Type != v1alpha1.VerdictTypeAllow
+	if p.until != nil {
+		holds, err := p.until.holds(f)
+		if err != nil {
+			return p.failed(v, fmt.Errorf("spec.verdict.until: %w", err))
+		}
+		held = !holds
+	}
+	if !held {
+		v.Allowed, v.Outcome = true, OutcomeAllowed
+		if p.until != nil {
+			v.Outcome = OutcomeReleased // what was to be done has been done
+			return v
+		}
+	} else {
+		v.Outcome = OutcomeHeld
+		v.Code, v.Reason = p.verdict.Code, metav1.StatusReason(p.verdict.Reason)
+		if v.Reason == "" {
+			v.Reason = reasonFor(v.Code)
+		}
+		v.Message = "EvictionPolicy " + p.Name + ": " + p.verdict.Message
+	}
+	want := &Patch{Annotations: copied(p.action.Annotations), Labels: copied(p.action.Labels)}
+	if held {
+		v = p.hold(v, f, want)
+	} else if p.action.Event != nil {
+		v.Events = append(v.Events, Event{Reason: p.action.Event.Reason, Message: p.action.Event.Message})
+	}
+	v.Patch = missing(f.Meta, want)
+	return v
+}
+
+func (p *Policy) failed(v Verdict, err error) Verdict {
+	v.Outcome, v.Err = OutcomeError, fmt.Errorf("EvictionPolicy %s: %w", p.Name, err)
+	return v.Failed(v.Err)
+}
+
+// Failed is the verdict after something went wrong that the policy needs. What
+// the configuration decides on is not for this.
+func (v Verdict) Failed(err error) Verdict {
+	v.Patch, v.Events, v.Outcome, v.Err = nil, nil, OutcomeError, err
+	if v.OnError == Allow {
+		v.Allowed, v.Warning = true, "Holdfast could not judge this eviction: "+err.Error()
+		return v
+	}
+	v.Allowed, v.Code, v.Reason = false, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
+	v.Message = "Holdfast could not judge this eviction: " + err.Error()
+	return v
+}
+
+// weaker of two modes.
+func weaker(a, b configv1alpha1.Mode) configv1alpha1.Mode {
+	for _, m := range configv1alpha1.Modes {
+		if a == m || b == m {
+			return m
+		}
+	}
+	return configv1alpha1.ModeOff
+}
+
+// reasonFor is what Kubernetes calls a code.
+func reasonFor(code int32) metav1.StatusReason {
+	switch code {
+	case http.StatusBadRequest:
+		return metav1.StatusReasonBadRequest
+	case http.StatusForbidden:
+		return metav1.StatusReasonForbidden
+	case http.StatusNotFound:
+		return metav1.StatusReasonNotFound
+	case http.StatusTooManyRequests:
+		return metav1.StatusReasonTooManyRequests
+	case http.StatusServiceUnavailable:
+		return metav1.StatusReasonServiceUnavailable
+	default:
+		return metav1.StatusReasonInternalError
+	}
+}

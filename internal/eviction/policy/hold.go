@@ -1,0 +1,90 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+)
+
+const (
+	// minForget is the least time without an eviction after which a deadline counts
+	// anew: drainers pause for minutes.
+	minForget = 10 * time.Minute
+	// freshness is how old the time of the last eviction on a pod may be, so that a
+	// drainer that asks every few seconds does not cause a write each time.
+	freshness = time.Minute
+)
+
+// hold has the pod carry which policy holds it and since when, and looks at the
+// deadline.
+func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
+	asked, known := Asked(f.Meta)
+	first := !known || asked.Policy != p.Name || f.Now.Sub(asked.Last.Time) > p.Forget()
+	if first {
+		asked = v1alpha1.EvictionAsked{Policy: p.Name, First: metav1.NewTime(f.Now), Last: metav1.NewTime(f.Now)}
+		if p.action.Event != nil {
+			v.Events = append(v.Events, Event{Reason: p.action.Event.Reason, Message: p.action.Event.Message})
+		}
+	}
+	if f.Now.Sub(asked.Last.Time) >= freshness {
+		asked.Last = metav1.NewTime(f.Now)
+	}
+	want.Labels[v1alpha1.EvictingLabel] = p.Name
+	want.Annotations[v1alpha1.EvictionAskedAnnotation] = encode(asked)
+	if p.deadline == 0 || f.Now.Sub(asked.First.Time) < p.deadline {
+		return v
+	}
+	since := fmt.Sprintf("EvictionPolicy %s has held the pod since %s, and its deadline of %s has passed",
+		p.Name, asked.First.UTC().Format(time.RFC3339), p.deadline)
+	v.Outcome = OutcomeOverdue
+	if p.overdue == v1alpha1.OverdueAllow {
+		v.Allowed, v.Code, v.Reason, v.Message, v.Warning = true, 0, "", "", since
+		v.Events = append(v.Events, Event{Warning: true, Reason: "EvictionOverdue", Message: since + "; the eviction passes"})
+		return v
+	}
+	v.Message += ". " + since
+	v.Events = append(v.Events, Event{Warning: true, Reason: "EvictionOverdue", Message: since + "; it is still refused"})
+	return v
+}
+
+// Asked reads who holds a pod and since when.
+func Asked(o *metav1.ObjectMeta) (v1alpha1.EvictionAsked, bool) {
+	var a v1alpha1.EvictionAsked
+	text, ok := o.Annotations[v1alpha1.EvictionAskedAnnotation]
+	if !ok || json.Unmarshal([]byte(text), &a) != nil || a.Policy == "" || a.First.IsZero() || a.Last.IsZero() {
+		return v1alpha1.EvictionAsked{}, false // somebody else wrote it
+	}
+	return a, true
+}
+
+func encode(a v1alpha1.EvictionAsked) string {
+	text, err := json.Marshal(a)
+	if err != nil { // its fields are text and times
+		return ""
+	}
+	return string(text)
+}
+
+func copied(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return maps.Clone(m)
+}
+
+func groupOf(apiVersion string) string {
+	group, _, versioned := strings.Cut(apiVersion, "/")
+	if !versioned {
+		return ""
+	}
+	return group
+}
