@@ -5,7 +5,6 @@ package policy
 
 import (
 	"fmt"
-	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +51,7 @@ func protected(s Settings, f Facts) (Verdict, bool) {
 	}
 	return Verdict{
 		Mode: s.Mode, Outcome: OutcomeProtected,
-		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+		Code: codeTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
 		Message: "The pod is protected from deletion: " + *f.Protection,
 	}, true
 }
@@ -63,43 +62,46 @@ func (p *Policy) decide(s Settings, f Facts) (Verdict, bool) {
 	if p.Mode == configv1alpha1.ModeOff || !p.matchesMeta(f.Request.Namespace, f.Meta) {
 		return Verdict{}, false
 	}
+	matches, need, err := p.matchesRest(f)
+	v := Verdict{Policy: p.Name, Mode: weaker(s.Mode, p.Mode), OnError: p.onError}
+	switch {
+	case need != NeedNothing:
+		return Verdict{Need: need}, true
+	case err != nil:
+		return p.failed(v, err), true
+	case !matches:
+		return Verdict{}, false
+	case f.otherUID():
+		v.Outcome, v.Allowed = OutcomeOtherUID, true
+		return v, true
+	case p.draining && f.Node == nil:
+		return Verdict{Need: NeedNode}, true
+	case p.draining && !f.Node.Draining:
+		return p.notDraining(v), true
+	}
+	return p.verdictFor(v, f), true
+}
+
+// matchesRest says whether what the metadata of the pod does not tell matches.
+func (p *Policy) matchesRest(f Facts) (matches bool, need Need, err error) {
 	if p.namespaceSelector != nil {
 		if f.Namespace == nil {
-			return Verdict{Need: NeedNamespace}, true
+			return false, NeedNamespace, nil
 		}
 		if !p.namespaceSelector.Matches(labels.Set(f.Namespace.Labels)) {
-			return Verdict{}, false
+			return false, NeedNothing, nil
 		}
 	}
 	if f.Pod == nil {
-		return Verdict{Need: NeedPod}, true
+		return false, NeedPod, nil
 	}
-	if finished(f.Pod) {
-		return Verdict{}, false
+	if finished(f.Pod) || p.condition == nil {
+		return !finished(f.Pod), NeedNothing, nil
 	}
-	v := Verdict{Policy: p.Name, Mode: weaker(s.Mode, p.Mode), OnError: p.onError}
-	if p.condition != nil {
-		holds, err := p.condition.holds(f)
-		if err != nil {
-			return p.failed(v, fmt.Errorf("spec.match.condition: %w", err)), true
-		}
-		if !holds {
-			return Verdict{}, false
-		}
+	if matches, err = p.condition.holds(f); err != nil {
+		return false, NeedNothing, fmt.Errorf("spec.match.condition: %w", err)
 	}
-	if f.otherUID() {
-		v.Outcome, v.Allowed = OutcomeOtherUID, true
-		return v, true
-	}
-	if p.draining {
-		if f.Node == nil {
-			return Verdict{Need: NeedNode}, true
-		}
-		if !f.Node.Draining {
-			return p.notDraining(v), true
-		}
-	}
-	return p.verdictFor(v, f), true
+	return matches, NeedNothing, nil
 }
 
 // matchesMeta says whether the metadata of a pod is that of a pod that counts.
@@ -161,7 +163,7 @@ func (p *Policy) notDraining(v Verdict) Verdict {
 		v.Allowed = true
 		return v
 	}
-	v.Code, v.Reason = http.StatusNotFound, metav1.StatusReasonNotFound
+	v.Code, v.Reason = codeNotFound, metav1.StatusReasonNotFound
 	v.Message = "EvictionPolicy " + p.Name + ": the node of the pod is not being drained; if the pod was moved there, there is nothing more to do"
 	return v
 }
@@ -213,7 +215,7 @@ func (v Verdict) Failed(err error) Verdict {
 		v.Allowed, v.Warning = true, "Holdfast could not judge this eviction: "+err.Error()
 		return v
 	}
-	v.Allowed, v.Code, v.Reason = false, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
+	v.Allowed, v.Code, v.Reason = false, codeTooManyRequests, metav1.StatusReasonTooManyRequests
 	v.Message = "Holdfast could not judge this eviction: " + err.Error()
 	return v
 }
@@ -231,15 +233,15 @@ func weaker(a, b configv1alpha1.Mode) configv1alpha1.Mode {
 // reasonFor is what Kubernetes calls a code.
 func reasonFor(code int32) metav1.StatusReason {
 	switch code {
-	case http.StatusBadRequest:
+	case codeBadRequest:
 		return metav1.StatusReasonBadRequest
-	case http.StatusForbidden:
+	case codeForbidden:
 		return metav1.StatusReasonForbidden
-	case http.StatusNotFound:
+	case codeNotFound:
 		return metav1.StatusReasonNotFound
-	case http.StatusTooManyRequests:
+	case codeTooManyRequests:
 		return metav1.StatusReasonTooManyRequests
-	case http.StatusServiceUnavailable:
+	case codeUnavailable:
 		return metav1.StatusReasonServiceUnavailable
 	default:
 		return metav1.StatusReasonInternalError

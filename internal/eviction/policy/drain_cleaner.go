@@ -4,7 +4,6 @@
 package policy
 
 import (
-	"net/http"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,7 +55,7 @@ func (d DrainCleaner) decide(s Settings, f Facts) (Verdict, bool) {
 		return v, true
 	}
 	if d.Deny {
-		v.Outcome, v.Allowed, v.Code, v.Message = OutcomeHeld, false, http.StatusInternalServerError, RollMessage
+		v.Outcome, v.Allowed, v.Code, v.Message = OutcomeHeld, false, codeInternalError, RollMessage
 	}
 	v.Patch = missing(f.Meta, &Patch{Annotations: map[string]string{v1alpha1.StrimziRollAnnotation: v1alpha1.StrimziRollValue}})
 	return v, true

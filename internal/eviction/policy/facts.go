@@ -133,6 +133,16 @@ type Verdict struct {
 // Enforced says whether the verdict counts, or is only told.
 func (v Verdict) Enforced() bool { return v.Mode == configv1alpha1.ModeEnforce }
 
+// Codes of a refusal.
+const (
+	codeBadRequest      = 400
+	codeForbidden       = 403
+	codeNotFound        = 404
+	codeTooManyRequests = 429
+	codeInternalError   = 500
+	codeUnavailable     = 503
+)
+
 // OnError says what becomes of an eviction when something fails on the way.
 type OnError int
 

@@ -62,19 +62,22 @@ func (t *Tally[C]) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
-			defer cancel()
-			t.Flush(last)
+			t.finish(ctx)
 			return nil
 		case <-t.wake:
 		}
 		select {
 		case <-ctx.Done():
-			continue
 		case <-time.After(pause):
+			t.Flush(ctx)
 		}
-		t.Flush(ctx)
 	}
+}
+
+func (t *Tally[C]) finish(ctx context.Context) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+	defer cancel()
+	t.Flush(last)
 }
 
 // Flush writes what has been collected.

@@ -47,7 +47,7 @@ func TestTally_manyCountsCostOneWrite(t *testing.T) {
 		for range 1000 {
 			tally.Add("a", 1)
 		}
-		time.Sleep(2 * pause) // of the bubble
+		<-time.After(2 * pause)
 		if diff := cmp.Diff(map[string]int{"a": 1000}, w.sums); diff != "" || w.n != 1 {
 			t.Errorf("%d writes; sums (-want +got):\n%s", w.n, diff)
 		}
