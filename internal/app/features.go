@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,6 +15,7 @@ import (
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion"
+	"github.com/holdfast-dev/holdfast/internal/eviction"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
@@ -25,15 +27,18 @@ type feature struct {
 	// mode and scope are its parts of the configuration.
 	mode  func(*configv1alpha1.HoldfastConfiguration) configv1alpha1.Mode
 	scope func(*configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope
-	// policies and webhooks it wants in the API server, in its scope.
+	// policies, which may be nil, and webhooks it wants in the API server, in its
+	// scope. A feature with policies writes marks.
 	policies func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Policy
-	webhooks func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Webhook
+	webhooks func(*configv1alpha1.HoldfastConfiguration, scope.Scope) []admission.Webhook
 	// setup adds its controllers to the manager, and wake asks them to look at the
 	// configuration again.
 	setup func(context.Context, ctrl.Manager) error
 	wake  func()
 	// ready says what it still lacks to answer.
 	ready func() error
+	// conditions say what is wrong around it; may be nil.
+	conditions func() []metav1.Condition
 }
 
 // newFeatures makes all features; it is the only list of them.
@@ -50,6 +55,19 @@ func (g *guard) newFeatures() []feature {
 		},
 	})
 	guarding.RegisterMetrics(metrics.Registry)
+	evicting := eviction.NewGuard(eviction.Options{
+		Manager: g.mgr, Metadata: g.metadata, Client: g.clientset, Protection: guarding,
+		Config: func() (configv1alpha1.EvictionConfiguration, scope.Scope) {
+			c := g.config.Current()
+			s, err := scope.Compile(c.Scope, c.Eviction.Scope)
+			if err != nil { // the loader has compiled it
+				ctrl.Log.Error(err, "Scope cannot be compiled")
+			}
+			return c.Eviction, s
+		},
+		Changed: g.admission.Wake,
+	})
+	eviction.RegisterMetrics(metrics.Registry)
 	return []feature{
 		{
 			name:  "deletion",
@@ -60,12 +78,24 @@ func (g *guard) newFeatures() []feature {
 					Config: c.Deletion, Scope: s, Users: []string{g.user}, ByDefault: g.gates.Enabled(deletion.ByDefaultGate),
 				})
 			},
-			webhooks: func(c *configv1alpha1.HoldfastConfiguration, s scope.Selection) []admission.Webhook {
-				return guarding.Webhooks(c.Deletion, s)
+			webhooks: func(c *configv1alpha1.HoldfastConfiguration, s scope.Scope) []admission.Webhook {
+				return guarding.Webhooks(c.Deletion, s.Selection())
 			},
 			setup: guarding.SetupWithManager,
 			wake:  guarding.Wake,
 			ready: guarding.Ready,
+		},
+		{
+			name:  "eviction",
+			mode:  func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Mode { return c.Eviction.Mode },
+			scope: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope { return c.Eviction.Scope },
+			webhooks: func(c *configv1alpha1.HoldfastConfiguration, s scope.Scope) []admission.Webhook {
+				return evicting.Webhooks(c.Eviction, s)
+			},
+			setup:      evicting.SetupWithManager,
+			wake:       evicting.Wake,
+			ready:      evicting.Ready,
+			conditions: evicting.Conditions,
 		},
 	}
 }
@@ -98,8 +128,11 @@ func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.
 		if err != nil {
 			return admission.Declaration{}, err
 		}
+		d.Webhooks = append(d.Webhooks, f.webhooks(c, s)...)
+		if f.policies == nil {
+			continue
+		}
 		d.Policies = append(d.Policies, f.policies(c, s.Selection())...)
-		d.Webhooks = append(d.Webhooks, f.webhooks(c, s.Selection())...)
 		if f.mode(c) != configv1alpha1.ModeOff {
 			marked = configv1alpha1.ModeEnforce // a mark that can be faked is worth nothing, whatever the verdicts do
 		}

@@ -74,7 +74,7 @@ func (everyReplica) NeedLeaderElection() bool          { return false }
 
 // observe collects what the parts say of themselves.
 func (g *guard) observe() status.Observed {
-	return status.Observed{
+	out := status.Observed{
 		Version:  version.Version,
 		Features: g.featureStatus(g.config.Current()),
 		Conditions: []metav1.Condition{
@@ -83,6 +83,12 @@ func (g *guard) observe() status.Observed {
 			configurationCondition(g.config.LastError()),
 		},
 	}
+	for _, f := range g.features {
+		if f.conditions != nil {
+			out.Conditions = append(out.Conditions, f.conditions()...)
+		}
+	}
+	return out
 }
 
 func certificateCondition(err error, notAfter, now time.Time) metav1.Condition {

@@ -58,6 +58,7 @@ func require(ctx context.Context, c client.Client) error {
 		{&v1alpha1.Holdfast{}, crdRemedy},
 		{&v1alpha1.ResourceDeletionProtection{}, crdRemedy},
 		{&v1alpha1.DeletionOverride{}, crdRemedy},
+		{&v1alpha1.EvictionPolicy{}, crdRemedy},
 	} {
 		err := retry(ctx, func(context.Context) error {
 			_, err := c.IsObjectNamespaced(r.object)
@@ -130,6 +131,7 @@ func cacheOptions(o *Options, secret string) cache.Options {
 
 		&v1alpha1.ResourceDeletionProtection{}: {},
 		&v1alpha1.DeletionOverride{}:           {},
+		&v1alpha1.EvictionPolicy{}:             {},
 	}
 	if o.ConfigMap != "" {
 		byObject[&corev1.ConfigMap{}] = named(o.ConfigMap)
@@ -154,6 +156,7 @@ func cachedObjects(o *Options) []client.Object {
 		&v1alpha1.Holdfast{},
 		&v1alpha1.ResourceDeletionProtection{},
 		&v1alpha1.DeletionOverride{},
+		&v1alpha1.EvictionPolicy{},
 	}
 	if o.ConfigMap != "" {
 		objects = append(objects, &corev1.ConfigMap{})

@@ -17,6 +17,14 @@ const (
 	// was refused and the last good one is in force.
 	ConditionConfigurationAccepted = "ConfigurationAccepted"
 
+	// ConditionEvictionScopeServed is false while the guard for evictions cannot
+	// serve a namespace in its scope.
+	ConditionEvictionScopeServed = "EvictionScopeServed"
+
+	// ConditionEvictionGuardAlone is false while a second guard for evictions is
+	// installed, such as the Strimzi Drain Cleaner.
+	ConditionEvictionGuardAlone = "EvictionGuardAlone"
+
 	// ConditionReady is true while all the others are.
 	ConditionReady = "Ready"
 )
@@ -25,6 +33,8 @@ const (
 const (
 	// ReasonAccepted says that the newest configuration is in force.
 	ReasonAccepted = "Accepted"
+	// ReasonAlone says that there is one guard for evictions.
+	ReasonAlone = "Alone"
 	// ReasonAnchorMissing says that the ClusterRole holdfast-anchor is not
 	// there: Holdfast refuses nothing and restores nothing until it is made again.
 	ReasonAnchorMissing = "AnchorMissing"
@@ -34,6 +44,10 @@ const (
 	ReasonExpired = "Expired"
 	// ReasonInstalled says that everything declared is installed.
 	ReasonInstalled = "Installed"
+	// ReasonNamespaceMissing says that a scope lists a namespace that does not exist.
+	ReasonNamespaceMissing = "NamespaceMissing"
+	// ReasonNotPermitted says that Holdfast lacks rights.
+	ReasonNotPermitted = "NotPermitted"
 	// ReasonNotYetInstalled says that the manager has not got that far yet.
 	ReasonNotYetInstalled = "NotYetInstalled"
 	// ReasonNotYetIssued says that there is no serving certificate yet.
@@ -45,12 +59,18 @@ const (
 	// ReasonRestored is of the event that says that an admission object was put
 	// back after somebody changed or deleted it.
 	ReasonRestored = "Restored"
+	// ReasonSecondGuard says that there is another guard for evictions.
+	ReasonSecondGuard = "SecondGuard"
+	// ReasonServed says that all of a scope is guarded.
+	ReasonServed = "Served"
 	// ReasonValid says that the serving certificate is valid.
 	ReasonValid = "Valid"
 )
 
-// Condition reasons of a ResourceDeletionProtection.
+// Condition reasons of ResourceDeletionProtections and EvictionPolicies.
 const (
+	// ReasonInForce says that an EvictionPolicy is in force.
+	ReasonInForce = "InForce"
 	// ReasonProtected says that all that is selected is protected.
 	ReasonProtected = "Protected"
 	// ReasonUnenforceable says that some of what is selected is not; the status
@@ -58,8 +78,8 @@ const (
 	ReasonUnenforceable = "Unenforceable"
 	// ReasonCounting says that not everything has been looked at yet.
 	ReasonCounting = "Counting"
-	// ReasonNotEnforced says that the deletion guard refuses nothing.
+	// ReasonNotEnforced says that the guard, or the policy, refuses nothing.
 	ReasonNotEnforced = "NotEnforced"
-	// ReasonInvalid says that the protection cannot be put into force.
+	// ReasonInvalid says that the object cannot be put into force.
 	ReasonInvalid = "Invalid"
 )

@@ -19,6 +19,9 @@ import (
 // then the rules of the Drain Cleaner.
 func Decide(s Settings, f Facts) Verdict {
 	v := decide(s, f)
+	if v.Need != NeedNothing {
+		return v
+	}
 	if f.Request.DryRun || !v.Enforced() {
 		v.Patch, v.Events = nil, nil
 	}
@@ -44,7 +47,7 @@ func decide(s Settings, f Facts) Verdict {
 
 func protected(s Settings, f Facts) (Verdict, bool) {
 	if f.Protection == nil {
-		return Verdict{Need: NeedProtection}, true
+		return Verdict{Need: NeedProtection, Mode: s.Mode}, true
 	}
 	if *f.Protection == "" {
 		return Verdict{}, false
@@ -66,7 +69,8 @@ func (p *Policy) decide(s Settings, f Facts) (Verdict, bool) {
 	v := Verdict{Policy: p.Name, Mode: weaker(s.Mode, p.Mode), OnError: p.onError}
 	switch {
 	case need != NeedNothing:
-		return Verdict{Need: need}, true
+		v.Need = need
+		return v, true
 	case err != nil:
 		return p.failed(v, err), true
 	case !matches:
@@ -75,7 +79,8 @@ func (p *Policy) decide(s Settings, f Facts) (Verdict, bool) {
 		v.Outcome, v.Allowed = OutcomeOtherUID, true
 		return v, true
 	case p.draining && f.Node == nil:
-		return Verdict{Need: NeedNode}, true
+		v.Need = NeedNode
+		return v, true
 	case p.draining && !f.Node.Draining:
 		return p.notDraining(v), true
 	}

@@ -98,7 +98,8 @@ const (
 
 // Verdict is what becomes of an eviction.
 type Verdict struct {
-	// Need is what to find out before asking again; all else is then empty.
+	// Need is what to find out before asking again. Of the rest only Policy, Mode and
+	// OnError then count, for when it cannot be found out.
 	Need Need
 
 	Outcome Outcome

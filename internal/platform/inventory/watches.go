@@ -23,6 +23,8 @@ type Source struct {
 	Resource schema.GroupVersionResource
 	// Label is its key; empty for every object of the kind.
 	Label string
+	// Namespace that the objects are in; empty for all.
+	Namespace string
 }
 
 // Handler is told of objects. Its methods are called from several goroutines.
@@ -40,6 +42,10 @@ type Handler interface {
 
 // Watches follow the metadata of the objects of its sources.
 type Watches struct {
+	// Keep says which annotations to remember; without it, Holdfast's own. It is set
+	// before the first Start.
+	Keep func(annotation string) bool
+
 	client  metadata.Interface
 	handler Handler
 
@@ -55,7 +61,7 @@ type running struct {
 
 // NewWatches makes a Watches.
 func NewWatches(c metadata.Interface, h Handler) *Watches {
-	return &Watches{client: c, handler: h, running: map[Source]*running{}}
+	return &Watches{client: c, handler: h, running: map[Source]*running{}, Keep: isOurs}
 }
 
 // byNamespace indexes the objects of a source.
@@ -70,9 +76,9 @@ func (w *Watches) Start(ctx context.Context, s Source) error {
 		return nil
 	}
 	tweak := func(o *metav1.ListOptions) { o.LabelSelector = s.Label }
-	i := metadatainformer.NewFilteredMetadataInformer(w.client, s.Resource, metav1.NamespaceAll, 0,
+	i := metadatainformer.NewFilteredMetadataInformer(w.client, s.Resource, s.Namespace, 0,
 		cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc}, tweak).Informer()
-	if err := i.SetTransform(strip); err != nil {
+	if err := i.SetTransform(w.strip); err != nil {
 		return fmt.Errorf("set transform: %w", err)
 	}
 	if err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
@@ -168,6 +174,13 @@ func (w *Watches) Object(s Source, namespace, name string) *metav1.PartialObject
 	return m
 }
 
+func (w *Watches) strip(in any) (any, error) {
+	if m, ok := in.(*metav1.PartialObjectMetadata); ok {
+		return stripped(m, w.Keep), nil
+	}
+	return in, nil
+}
+
 func strip(in any) (any, error) {
 	if m, ok := in.(*metav1.PartialObjectMetadata); ok {
 		return Strip(m), nil
@@ -177,13 +190,15 @@ func strip(in any) (any, error) {
 
 // Strip keeps of an object what identifies it, its labels, owners and whether it
 // is being deleted. Annotations go, but for those of Holdfast: they can be large.
-func Strip(m *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+func Strip(m *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata { return stripped(m, isOurs) }
+
+func stripped(m *metav1.PartialObjectMetadata, keep func(annotation string) bool) *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
 		Labels: m.Labels, OwnerReferences: m.OwnerReferences, DeletionTimestamp: m.DeletionTimestamp,
 	}}
 	for k, v := range m.Annotations {
-		if isOurs(k) {
+		if keep(k) {
 			metav1.SetMetaDataAnnotation(&out.ObjectMeta, k, v)
 		}
 	}

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 func compute(last v1alpha1.HoldfastStatus, observed Observed, generation int64, now time.Time) (next v1alpha1.HoldfastStatus, changed []metav1.Condition) {
 	last.DeepCopyInto(&next)
 	next.Version, next.Features = observed.Version, observed.Features
+	next.Conditions = slices.DeleteFunc(next.Conditions, func(c metav1.Condition) bool { // of a feature that is off now
+		return c.Type != v1alpha1.ConditionReady && !slices.ContainsFunc(observed.Conditions, func(o metav1.Condition) bool { return o.Type == c.Type })
+	})
 	for _, c := range append(observed.Conditions, ready(observed.Conditions)) {
 		c.ObservedGeneration = generation
 		c.Message = cut(c.Message)

@@ -1,0 +1,151 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eviction
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
+)
+
+// forbiddenFor is how long a namespace in which pods may not be read or patched is
+// left alone: every eviction there would be one more refusal in the audit log.
+const forbiddenFor = time.Minute
+
+// pod is what is known of a pod.
+type pod struct {
+	meta metav1.ObjectMeta
+	// whole is nil when only the metadata is known.
+	whole *corev1.Pod
+}
+
+// pods reads and patches pods.
+type pods struct {
+	client kubernetes.Interface
+	// cached returns the metadata of a pod that is watched.
+	cached func(namespace, name string) (*metav1.ObjectMeta, bool)
+	clock  clock.PassiveClock
+
+	mu        sync.Mutex
+	forbidden map[string]time.Time // until when, by namespace
+}
+
+// get returns the pod that an eviction is about, from the cache if it can be there
+// and need not be fresh. What the cache has is old if the eviction names another
+// UID; and a pod that it does not have can be new.
+func (p *pods) get(ctx context.Context, s settings, req policy.Request, fresh bool) (pod, error) {
+	if !fresh {
+		if meta, ok := p.cached(req.Namespace, req.Name); ok && (req.UID == "" || req.UID == meta.UID) {
+			return pod{meta: *meta}, nil
+		}
+	}
+	return p.read(ctx, s, req)
+}
+
+// read asks the API server for a pod.
+func (p *pods) read(ctx context.Context, s settings, req policy.Request) (pod, error) {
+	if err := p.allowed(req.Namespace); err != nil {
+		return pod{}, err
+	}
+	ctx, cancel := within(ctx, s)
+	defer cancel()
+	got, err := p.client.CoreV1().Pods(req.Namespace).Get(ctx, req.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return pod{}, errGone
+	}
+	if err != nil {
+		p.learn(req.Namespace, err)
+		return pod{}, fmt.Errorf("get pod: %w", err)
+	}
+	return pod{meta: got.ObjectMeta, whole: got}, nil
+}
+
+// patch writes to a pod, and to no other that has its name by now.
+func (p *pods) patch(ctx context.Context, s settings, o *metav1.ObjectMeta, with *policy.Patch) error {
+	if err := p.allowed(o.Namespace); err != nil {
+		return err
+	}
+	metadata := map[string]any{"uid": o.UID}
+	if len(with.Annotations) > 0 {
+		metadata["annotations"] = with.Annotations
+	}
+	if len(with.Labels) > 0 {
+		metadata["labels"] = with.Labels
+	}
+	text, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	ctx, cancel := within(ctx, s)
+	defer cancel()
+	_, err = p.client.CoreV1().Pods(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, text,
+		metav1.PatchOptions{FieldManager: v1alpha1.EvictionFieldManager})
+	patches.WithLabelValues(result(err)).Inc()
+	if err != nil {
+		p.learn(o.Namespace, err)
+		return fmt.Errorf("patch pod: %w", err)
+	}
+	return nil
+}
+
+// within bounds one question to the API server.
+func within(ctx context.Context, s settings) (context.Context, context.CancelFunc) {
+	if d := s.config.RequestTimeout.Duration; d > 0 {
+		return context.WithTimeout(ctx, d)
+	}
+	return ctx, func() {}
+}
+
+// allowed fails while Holdfast has no right to the pods of a namespace.
+func (p *pods) allowed(namespace string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	until, ok := p.forbidden[namespace]
+	switch {
+	case !ok:
+		return nil
+	case p.clock.Now().After(until):
+		delete(p.forbidden, namespace)
+		return nil
+	}
+	return fmt.Errorf("Holdfast may not get and patch pods in namespace %s; it asks again in %s", namespace, until.Sub(p.clock.Now()).Round(time.Second)) //nolint:revive,staticcheck // a name begins it
+}
+
+// learn remembers where Holdfast has no rights.
+func (p *pods) learn(namespace string, err error) {
+	if !apierrors.IsForbidden(err) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.forbidden == nil {
+		p.forbidden = map[string]time.Time{}
+	}
+	p.forbidden[namespace] = p.clock.Now().Add(forbiddenFor)
+}
+
+// withoutRights lists the namespaces that are left alone now.
+func (p *pods) withoutRights() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []string
+	for ns, until := range p.forbidden {
+		if !p.clock.Now().After(until) {
+			out = append(out, ns)
+		}
+	}
+	return out
+}

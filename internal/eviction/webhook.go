@@ -1,0 +1,126 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eviction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
+	"github.com/holdfast-dev/holdfast/internal/eviction/review"
+)
+
+const (
+	// Path is that of the Strimzi Drain Cleaner.
+	Path = "/drainer"
+	// maxBody is far more than an Eviction can have.
+	maxBody = 3 << 20
+	// webhookTimeout is what the API server is told to wait, as upstream.
+	webhookTimeout = 5 * time.Second
+	// margin is left of the API server's time for the answer to arrive.
+	margin = 250 * time.Millisecond
+)
+
+// handler answers the webhook. It fails open: where it cannot judge it answers
+// with an error of HTTP, which the API server passes over, unless the
+// configuration says Refuse. Users then see their pods go as if there were no
+// guard; disruption budgets still hold.
+type handler struct{ judge *judge }
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, status, err := read(w, req)
+	if err != nil {
+		http.Error(w, err.Error(), status)
+		return
+	}
+	r, err := review.Decode(body)
+	if err != nil {
+		status := http.StatusBadRequest
+		if errors.Is(err, review.ErrNoRequest) {
+			status = http.StatusInternalServerError // as the Drain Cleaner
+		}
+		http.Error(w, err.Error(), status)
+		return
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), patience(req.URL.Query().Get("timeout")))
+	defer cancel()
+	answer, err := h.judge.answer(ctx, r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	text, err := review.Encode(r.UID, answer)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := w.Write(text); err != nil {
+		ctrl.Log.WithName("eviction").Info("The API server did not wait for the answer", "uid", r.UID, "error", err.Error())
+	}
+}
+
+// read returns the body, or the status to refuse it with.
+func read(w http.ResponseWriter, req *http.Request) (body []byte, status int, err error) {
+	if req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, http.StatusMethodNotAllowed, errors.New("post an AdmissionReview here")
+	}
+	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, http.StatusUnsupportedMediaType, errors.New("the content type must be application/json")
+	}
+	body, err = io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", tooLarge.Limit)
+	}
+	if err != nil {
+		return nil, http.StatusBadRequest, fmt.Errorf("read the body: %w", err)
+	}
+	return body, http.StatusOK, nil
+}
+
+// patience is how long the API server waits, which it says in the query of its
+// call, less what the answer needs.
+func patience(timeout string) time.Duration {
+	t, err := time.ParseDuration(timeout)
+	if err != nil || t <= 0 {
+		t = webhookTimeout
+	}
+	return max(t-margin, t/2)
+}
+
+// answerTo puts a verdict into an answer. Below mode Enforce a refusal is only
+// told.
+func answerTo(v policy.Verdict) review.Answer {
+	if v.Allowed {
+		return review.Answer{Allowed: true, Warning: v.Warning}
+	}
+	switch v.Mode {
+	case configv1alpha1.ModeEnforce:
+		return review.Answer{Code: v.Code, Reason: v.Reason, Message: v.Message}
+	case configv1alpha1.ModeWarn:
+		return review.Answer{Allowed: true, Warning: v.Message, Audit: v.Message}
+	default:
+		return review.Answer{Allowed: true, Audit: v.Message}
+	}
+}
+
+// unjudged is the answer where the configuration refuses what cannot be judged.
+func unjudged(err error) review.Answer {
+	return review.Answer{
+		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+		Message: "Holdfast cannot judge this eviction now: " + err.Error(),
+	}
+}
