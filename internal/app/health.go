@@ -12,12 +12,14 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/platform/status"
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
 )
@@ -74,9 +76,14 @@ func (everyReplica) NeedLeaderElection() bool          { return false }
 
 // observe collects what the parts say of themselves.
 func (g *guard) observe() status.Observed {
+	text, err := config.Encode(g.config.Current())
+	if err != nil { // it was decoded from the same form
+		ctrl.Log.Error(err, "Configuration cannot be printed")
+	}
 	out := status.Observed{
-		Version:  version.Version,
-		Features: g.featureStatus(g.config.Current()),
+		Version:       version.Version,
+		Features:      g.featureStatus(g.config.Current()),
+		Configuration: string(text),
 		Conditions: []metav1.Condition{
 			g.admission.Condition(),
 			certificateCondition(g.certs.Check(), g.certs.NotAfter(), time.Now()),

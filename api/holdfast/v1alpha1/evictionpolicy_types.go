@@ -156,7 +156,7 @@ type EvictionMatch struct {
 // Pattern is a regular expression in the syntax of RE2.
 //
 // +kubebuilder:validation:MaxLength=512
-// +kubebuilder:validation:XValidation:rule="”.matches(self) || true",message="must be a regular expression in the syntax of RE2"
+// +kubebuilder:validation:XValidation:rule="'x'.matches(self) || !'x'.matches(self)",message="must be a regular expression in the syntax of RE2"
 type Pattern string
 
 // NodeState says on which nodes pods are matched.

@@ -44,8 +44,15 @@ type HoldfastStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Features []FeatureStatus `json:"features,omitempty"`
 
-	// conditions are Ready, AdmissionInstalled, CertificateValid and
-	// ConfigurationAccepted; Ready is true when the other three are.
+	// configuration is the HoldfastConfiguration in force, as YAML, with the
+	// defaults filled in and with what the environment says in place of the file.
+	// Empty if it is too long.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	Configuration string `json:"configuration,omitempty"`
+
+	// conditions are Ready, AdmissionInstalled, CertificateValid,
+	// ConfigurationAccepted and those of features; Ready is true when all others are.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -19,7 +19,10 @@ import (
 // conditions are; its message names those that are not.
 func compute(last v1alpha1.HoldfastStatus, observed Observed, generation int64, now time.Time) (next v1alpha1.HoldfastStatus, changed []metav1.Condition) {
 	last.DeepCopyInto(&next)
-	next.Version, next.Features = observed.Version, observed.Features
+	next.Version, next.Features, next.Configuration = observed.Version, observed.Features, observed.Configuration
+	if len(next.Configuration) > configurationLimit {
+		next.Configuration = ""
+	}
 	next.Conditions = slices.DeleteFunc(next.Conditions, func(c metav1.Condition) bool { // of a feature that is off now
 		return c.Type != v1alpha1.ConditionReady && !slices.ContainsFunc(observed.Conditions, func(o metav1.Condition) bool { return o.Type == c.Type })
 	})
@@ -35,6 +38,9 @@ func compute(last v1alpha1.HoldfastStatus, observed Observed, generation int64, 
 	}
 	return next, changed
 }
+
+// configurationLimit is that of the field.
+const configurationLimit = 1 << 16
 
 // messageLimit is that of an Event; a condition could be longer, and nobody
 // would read it.

@@ -36,9 +36,11 @@ const (
 
 // Observed is what the parts of Holdfast say of themselves.
 type Observed struct {
-	Version    string
-	Features   []v1alpha1.FeatureStatus
-	Conditions []metav1.Condition
+	Version  string
+	Features []v1alpha1.FeatureStatus
+	// Configuration in force, as YAML.
+	Configuration string
+	Conditions    []metav1.Condition
 }
 
 // Reconciler writes the Holdfast object when what is observed changes.
