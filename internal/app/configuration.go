@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"os"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/eviction"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
@@ -78,7 +80,7 @@ func (g *guard) watchConfiguration() error {
 
 // loader checks what this package alone can know beside what the file says.
 func (g *guard) loader() config.Loader {
-	return config.Loader{Validators: []config.Validator{
+	return config.Loader{Overrides: g.overrides, Validators: []config.Validator{
 		func(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 			if _, err := g.gates.Check(c.FeatureGates); err != nil {
 				return field.ErrorList{field.Invalid(field.NewPath("featureGates"), c.FeatureGates, err.Error())}
@@ -93,6 +95,19 @@ func (g *guard) loader() config.Loader {
 				"it is fixed while Holdfast runs, at "+g.secretName()+"; to change it let the Role holdfast-guard name the other Secret, stop Holdfast, change this and start it again")}
 		},
 	}}
+}
+
+// readEnvironment reads the variables that go before the configuration, once.
+func (g *guard) readEnvironment() error {
+	env, err := eviction.ReadEnvironment(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	for _, note := range env.Notes {
+		ctrl.Log.Error(nil, "Environment", "note", note)
+	}
+	g.overrides = env.Overrides
+	return nil
 }
 
 // applyGates brings the gates in line with the configuration in force.

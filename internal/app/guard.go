@@ -44,6 +44,7 @@ type guard struct {
 	user string
 
 	gates     *features.Gates
+	overrides []config.Override
 	config    *config.Store
 	certs     *certs.Manager
 	admission *admission.Reconciler
@@ -79,6 +80,9 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 		return nil, err
 	}
 	if g.user, err = whoAmI(ctx, direct); err != nil {
+		return nil, err
+	}
+	if err := g.readEnvironment(); err != nil {
 		return nil, err
 	}
 	if g.config, err = loadConfiguration(ctx, o, g.loader(), direct); err != nil {

@@ -48,6 +48,7 @@ type Env struct {
 	dir         string
 	binary      string
 	managerArgs []string
+	managerEnv  []string
 }
 
 // Options of an Env.
@@ -56,6 +57,8 @@ type Options struct {
 	// ManagerArgs are given to each manager, before those of StartManager: of
 	// a flag that is given twice the last value counts.
 	ManagerArgs []string
+	// ManagerEnv is added to the environment of each manager, as NAME=value.
+	ManagerEnv []string
 	// NoManager installs Holdfast and starts no manager.
 	NoManager bool
 }
@@ -71,7 +74,7 @@ func New(t testing.TB, o Options) *Env {
 	if err != nil {
 		t.Fatalf("start a cluster: %v", err)
 	}
-	e := &Env{Cluster: c, dir: dir, managerArgs: o.ManagerArgs}
+	e := &Env{Cluster: c, dir: dir, managerArgs: o.ManagerArgs, managerEnv: o.ManagerEnv}
 	t.Cleanup(func() {
 		if e.Manager != nil {
 			if t.Failed() {
@@ -112,7 +115,7 @@ func (e *Env) start(ctx context.Context, withManager bool) error {
 	if !withManager {
 		return nil
 	}
-	if e.Manager, err = manager.Start(ctx, e.Cluster, manager.Options{Binary: e.binary, Dir: e.dir, Args: e.managerArgs}); err != nil {
+	if e.Manager, err = manager.Start(ctx, e.Cluster, manager.Options{Binary: e.binary, Dir: e.dir, Args: e.managerArgs, Env: e.managerEnv}); err != nil {
 		return err
 	}
 	return e.waitInstalled(ctx)
@@ -149,7 +152,7 @@ func (e *Env) StartManagerNotReady(t testing.TB, args ...string) *manager.Proces
 func (e *Env) startManager(t testing.TB, o manager.Options) *manager.Process {
 	t.Helper()
 	o.Binary, o.Dir = e.binary, t.TempDir()
-	o.Args = slices.Concat(e.managerArgs, o.Args)
+	o.Args, o.Env = slices.Concat(e.managerArgs, o.Args), slices.Concat(e.managerEnv, o.Env)
 	p, err := manager.Start(t.Context(), e.Cluster, o)
 	if err != nil {
 		t.Fatalf("start manager: %v", err)

@@ -36,6 +36,8 @@ type Options struct {
 	Dir string
 	// Args beside those that every local manager needs.
 	Args []string
+	// Env is added to the environment of this process, as NAME=value.
+	Env []string
 	// NotReady returns from Start without waiting for readiness.
 	NotReady bool
 }
@@ -91,6 +93,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Process, error)
 		"--health-probe-bind-address", addresses[2],
 	}, o.Args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.Env = append(os.Environ(), o.Env...)
 	p.cmd.SysProcAttr = endWithParent()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start manager: %w", err)
