@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/certs"
@@ -50,6 +51,7 @@ type guard struct {
 	admission *admission.Reconciler
 	status    *status.Reconciler
 	kinds     *inventory.Kinds
+	inventory *dormant
 	metadata  metadata.Interface
 	clientset kubernetes.Interface
 	features  []feature
@@ -214,6 +216,7 @@ func (g *guard) configurationChanged() {
 	g.certs.Wake()
 	g.admission.Wake()
 	g.status.Wake()
+	g.inventory.Wake()
 	for _, f := range g.features {
 		f.wake()
 	}
@@ -232,7 +235,9 @@ func (g *guard) addToManager(ctx context.Context) error {
 			return fmt.Errorf("set up controller: %w", err)
 		}
 	}
-	if err := mgr.Add(g.kinds); err != nil {
+	// The kinds that the API server serves are for the deletion guard.
+	g.inventory = newDormant(g.kinds, func() bool { return g.config.Current().Deletion.Mode != configv1alpha1.ModeOff })
+	if err := mgr.Add(g.inventory); err != nil {
 		return err
 	}
 	for _, f := range g.features {

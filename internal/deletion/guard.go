@@ -152,6 +152,9 @@ func (g *Guard) Wake() {
 
 // Ready says whether this replica knows what it needs to answer the webhook.
 func (g *Guard) Ready() error {
+	if c, _ := g.o.Config(); c.Mode == configv1alpha1.ModeOff {
+		return nil // nobody asks
+	}
 	if g.o.Kinds.Current() == nil {
 		return errors.New("what the API server serves is not known yet")
 	}

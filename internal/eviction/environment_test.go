@@ -50,8 +50,10 @@ func TestReadEnvironment(t *testing.T) {
 		{name: "an empty flag stops the start", env: map[string]string{"STRIMZI_DRAIN_KAFKA": ""}, err: "STRIMZI_DRAIN_KAFKA is empty"},
 		{
 			name: "namespaces go before the file", file: "{scope: {namespaces: [other]}}",
-			env:  map[string]string{"STRIMZI_DRAIN_NAMESPACES": " kafka-prod , kafka-dev "},
-			want: func(c *configv1alpha1.EvictionConfiguration) { c.Scope.Namespaces = []string{"kafka-prod", "kafka-dev"} },
+			env: map[string]string{"STRIMZI_DRAIN_NAMESPACES": " kafka-prod , kafka-dev "},
+			want: func(c *configv1alpha1.EvictionConfiguration) {
+				c.Scope.Namespaces = []string{"kafka-prod", "kafka-dev"}
+			},
 		},
 		{
 			name: "a star means all, also where the file has fewer", file: "{scope: {namespaces: [other]}}",
