@@ -3,7 +3,10 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 const (
 	// EvictingLabel is on a pod that an EvictionPolicy holds. Its value is the
@@ -23,6 +26,9 @@ const (
 type EvictionAsked struct {
 	// policy that holds the pod.
 	Policy string `json:"policy"`
+	// uid of the pod: an operator that copies annotations to the next pod does not
+	// copy its deadline.
+	UID types.UID `json:"uid"`
 	// first is when the first of an unbroken row of evictions was asked for.
 	First metav1.Time `json:"first"`
 	// last is when an eviction was asked for last, to about a minute.

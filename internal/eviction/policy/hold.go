@@ -30,7 +30,7 @@ func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
 	asked, known := Asked(f.Meta)
 	first := !known || asked.Policy != p.Name || f.Now.Sub(asked.Last.Time) > p.Forget()
 	if first {
-		asked = v1alpha1.EvictionAsked{Policy: p.Name, First: metav1.NewTime(f.Now), Last: metav1.NewTime(f.Now)}
+		asked = v1alpha1.EvictionAsked{Policy: p.Name, UID: f.Meta.UID, First: metav1.NewTime(f.Now), Last: metav1.NewTime(f.Now)}
 		if p.action.Event != nil {
 			v.Events = append(v.Events, Event{Reason: p.action.Event.Reason, Message: p.action.Event.Message})
 		}
@@ -60,8 +60,8 @@ func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
 func Asked(o *metav1.ObjectMeta) (v1alpha1.EvictionAsked, bool) {
 	var a v1alpha1.EvictionAsked
 	text, ok := o.Annotations[v1alpha1.EvictionAskedAnnotation]
-	if !ok || json.Unmarshal([]byte(text), &a) != nil || a.Policy == "" || a.First.IsZero() || a.Last.IsZero() {
-		return v1alpha1.EvictionAsked{}, false // somebody else wrote it
+	if !ok || json.Unmarshal([]byte(text), &a) != nil || a.Policy == "" || a.UID != o.UID || a.First.IsZero() || a.Last.IsZero() {
+		return v1alpha1.EvictionAsked{}, false // somebody else wrote it, or for another pod
 	}
 	return a, true
 }
