@@ -72,18 +72,20 @@ reference = echo 'crd-ref-docs api/$(1) > docs/reference/$(2)'; \
 
 .PHONY: fmt
 fmt: ## Format the code and sort its imports.
-	$(TOOL) golangci-lint fmt . localcluster
+	$(TOOL) golangci-lint fmt . kwok localcluster
 	@lint=$$($(TOOL) -n golangci-lint); cd test/clients; set -x; "$$lint" fmt --config=../../.golangci.yml .
 
 .PHONY: lint
 lint: ## Lint; the dependency rules of the tree are among the linters.
 	$(TOOL) golangci-lint run
-	@# The compiler's flags are those of the control plane's own build, so that one compilation of
-	@# Kubernetes serves both.
+	@# The compiler's flags are those of the control plane's own build, and of kwok's, so that one
+	@# compilation of Kubernetes serves both.
 	@$(GO) run ./hack/localcluster
 	@lint=$$($(TOOL) -n golangci-lint); cd test/clients; set -x; "$$lint" run --config=../../.golangci.yml
-	@lint=$$($(TOOL) -n golangci-lint); flags=$$($(GO) env GOFLAGS); cd localcluster; set -x; \
-		CGO_ENABLED=0 GOFLAGS="$$flags -trimpath" "$$lint" run --config=../.golangci.yml
+	@lint=$$($(TOOL) -n golangci-lint); flags=$$($(GO) env GOFLAGS); set -x; \
+		for module in kwok localcluster; do \
+			(cd $$module; CGO_ENABLED=0 GOFLAGS="$$flags -trimpath" "$$lint" run --config=../.golangci.yml); \
+		done
 
 .PHONY: verify
 verify: ## What CI checks before the tests: generated files, go.mod files, lint, nothing uncommitted.

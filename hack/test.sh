@@ -55,7 +55,7 @@ if [ ${#fast[@]} -gt 0 ]; then
 fi
 
 if [ ${#slow[@]} -gt 0 ]; then
-  say 'The local control plane: built once, which takes about ten minutes, and kept'
+  say 'The local control plane and kwok: built once, which takes a quarter of an hour at most, and kept'
   "$go" run ./hack/localcluster
   [ -z "${HOLDFAST_KUBECONFIG:-}" ] || test+=(-p 1) # one Holdfast at a time
   say "Tests against a real API server: ${#slow[@]} packages"

@@ -18,7 +18,7 @@ step() { # step NAME COMMAND...
 
 tidy() {
   local module
-  for module in . localcluster test/clients tools; do
+  for module in . kwok localcluster test/clients tools; do
     (cd "$module" && "$go" mod tidy) || return
   done
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -102,11 +101,10 @@ func findKubectl() (string, error) {
 	if err == nil {
 		return inPath, nil
 	}
-	b, err := newBuild(context.Background(), io.Discard)
-	if err == nil && markUsed(b.binary()) {
-		return kubectlBeside(b.binary()), nil
+	if binary, ok := localcluster().Built(context.Background()); ok {
+		return kubectlBeside(binary), nil
 	}
-	return "", fmt.Errorf("find %s: it is not in PATH, and %s, which has one, is not built", kubectlName, binaryName)
+	return "", fmt.Errorf("find %s: it is not in PATH, and %s, which has one, is not built", kubectlName, program)
 }
 
 func kubectlBeside(binary string) string { return filepath.Join(filepath.Dir(binary), kubectlName) }

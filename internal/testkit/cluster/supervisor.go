@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/lines"
 )
 
 const (
@@ -42,7 +44,7 @@ type supervisor struct {
 	cmd       *exec.Cmd
 	stdin     io.Closer // it ends when this is closed, be it by the end of this process
 	ephemeral bool      // it removes the folder at its end
-	messages  tail
+	messages  lines.Tail
 	stop      func() error // ends it, once
 	done      chan struct{}
 	err       error // how it ended, when done is closed
@@ -80,10 +82,10 @@ func startSupervisor(binary string, args []string, ephemeral bool, progress io.W
 	}
 
 	var readers sync.WaitGroup
-	readers.Go(func() { eachLine(stdout, s.update) })
+	readers.Go(func() { lines.Each(stdout, s.update) })
 	readers.Go(func() {
-		eachLine(stderr, func(line string) {
-			s.messages.add(line)
+		lines.Each(stderr, func(line string) {
+			s.messages.Add(line)
 			fmt.Fprintln(progress, line)
 		})
 	})
@@ -99,7 +101,7 @@ func startSupervisor(binary string, args []string, ephemeral bool, progress io.W
 func (s *supervisor) update(line string) {
 	var now status
 	if err := json.Unmarshal([]byte(line), &now); err != nil {
-		s.messages.add(fmt.Sprintf("unexpected output %q: %v", line, err))
+		s.messages.Add(fmt.Sprintf("unexpected output %q: %v", line, err))
 		return
 	}
 	s.mu.Lock()
@@ -139,7 +141,7 @@ func (s *supervisor) await(ctx context.Context, wanted func(status) bool) (statu
 func (s *supervisor) request(ctx context.Context, signal os.Signal, wanted func(status) bool) error {
 	if !wanted(s.latest()) {
 		if err := s.cmd.Process.Signal(signal); err != nil {
-			return errors.Join(fmt.Errorf("signal %s: %w", binaryName, err), s.failure())
+			return errors.Join(fmt.Errorf("signal %s: %w", program, err), s.failure())
 		}
 	}
 	_, err := s.await(ctx, wanted)
@@ -152,7 +154,7 @@ func (s *supervisor) failure() error {
 	if s.err == nil {
 		return errors.New("the cluster was stopped")
 	}
-	return fmt.Errorf("%s ended with %w; its last messages were:\n%s", binaryName, s.err, s.messages.String())
+	return fmt.Errorf("%s ended with %w; its last messages were:\n%s", program, s.err, s.messages.String())
 }
 
 func (s *supervisor) end() error {
@@ -166,7 +168,7 @@ func (s *supervisor) end() error {
 	case <-time.After(stopTimeout):
 		_ = s.cmd.Process.Kill() // its components notice
 		<-s.done
-		err = fmt.Errorf("%s did not end within %s and was killed; its last messages were:\n%s", binaryName, stopTimeout, s.messages.String())
+		err = fmt.Errorf("%s did not end within %s and was killed; its last messages were:\n%s", program, stopTimeout, s.messages.String())
 	}
 	if dir := s.latest().Dir; s.ephemeral && dir != "" {
 		err = errors.Join(err, removeAll(dir))

@@ -1,7 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package nested
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/lines"
 )
 
 // progressInterval is how often a long wait says how far it is.
@@ -32,16 +34,16 @@ func (b build) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run makes the binary and the link beside it. The lock goes to the compiler too, which may outlive this process when a test
-// is killed: the next process then waits for it instead of building at the same time.
+// run makes the binary and the links beside it. The lock goes to the compiler too, which may outlive this
+// process when a test is killed: the next process then waits for it instead of building at the same time.
 func (b build) run(ctx context.Context, lock *os.File) error {
 	if err := os.MkdirAll(b.folder, 0o755); err != nil {
 		return fmt.Errorf("create the cache: %w", err)
 	}
-	unfinished := filepath.Join(b.folder, binaryName+".unfinished")
+	unfinished := filepath.Join(b.folder, b.Name+".unfinished")
 	defer os.Remove(unfinished) // there only after a failure
 
-	r := newReporter(b.progress, "building "+binaryName+", a Kubernetes control plane (once; minutes)")
+	r := newReporter(b.progress, "building "+b.Name+", "+b.About+" (once; minutes)")
 	defer r.stop()
 	total, err := b.packagesToCompile(ctx, r, lock)
 	if err != nil {
@@ -50,16 +52,17 @@ func (b build) run(ctx context.Context, lock *os.File) error {
 	r.compiling(total)
 	args := append([]string{"build", "-v", "-o", unfinished}, b.flags...)
 	if err := b.reported(ctx, r, lock, io.Discard, append(args, ".")...); err != nil {
-		return fmt.Errorf("build %s: %w", binaryName, err)
+		return fmt.Errorf("build %s: %w", b.Name, err)
 	}
 
-	link := filepath.Join(b.folder, kubectlName)
-	if err := os.Symlink(binaryName, link); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("link %s to %s: %w", kubectlName, binaryName, err)
+	for _, name := range b.Links {
+		if err := os.Symlink(b.Name, filepath.Join(b.folder, name)); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("link %s to %s: %w", name, b.Name, err)
+		}
 	}
 	// The binary appears whole, and last: what finds it needs nothing else.
 	if err := os.Rename(unfinished, b.binary()); err != nil {
-		return fmt.Errorf("put %s in place: %w", binaryName, err)
+		return fmt.Errorf("put %s in place: %w", b.Name, err)
 	}
 	r.say("done")
 	return nil
@@ -71,7 +74,7 @@ func (b build) packagesToCompile(ctx context.Context, r *reporter, lock *os.File
 	var stale bytes.Buffer
 	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, b.flags...)
 	if err := b.reported(ctx, r, lock, &stale, append(args, ".")...); err != nil {
-		return 0, fmt.Errorf("list the packages of %s: %w", binaryName, err)
+		return 0, fmt.Errorf("list the packages of %s: %w", b.Name, err)
 	}
 	return bytes.Count(stale.Bytes(), []byte("\n")), nil
 }
@@ -88,10 +91,10 @@ func (b build) reported(ctx context.Context, r *reporter, lock *os.File, stdout 
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	var other tail
-	eachLine(messages, func(line string) {
+	var other lines.Tail
+	lines.Each(messages, func(line string) {
 		if !r.read(line) {
-			other.add(line)
+			other.Add(line)
 		}
 	})
 	if err := cmd.Wait(); err != nil {
@@ -183,8 +186,8 @@ func (r *reporter) state() string {
 	}
 }
 
-// acquire takes the lock at path, for as long as the file is open in this process or in one it started.
-func acquire(ctx context.Context, path string, progress io.Writer) (*os.File, error) {
+// acquire takes the lock at path for the build of a program, for as long as the file is open in this process or in one it started.
+func acquire(ctx context.Context, path, name string, progress io.Writer) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock of the cache: %w", err)
@@ -202,11 +205,11 @@ func acquire(ctx context.Context, path string, progress io.Writer) (*os.File, er
 		}
 		if time.Since(said) >= progressInterval {
 			said = time.Now()
-			fmt.Fprintf(progress, "another process is building %s: waiting, %s elapsed\n", binaryName, time.Since(began).Round(time.Second))
+			fmt.Fprintf(progress, "another process is building %s: waiting, %s elapsed\n", name, time.Since(began).Round(time.Second))
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for the build of %s: %w", binaryName, context.Cause(ctx)), file.Close())
+			return nil, errors.Join(fmt.Errorf("wait for the build of %s: %w", name, context.Cause(ctx)), file.Close())
 		case <-retry.C:
 		}
 	}
