@@ -107,10 +107,7 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 		t.Errorf("an eviction out of scope: %v", err)
 	}
 	configure(t, e, "deletion: {mode: 'Off'}\neviction: {pods: Cached}")
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
-	}, "20s", "200ms").
-		Should(gomega.ContainSubstring("pods: Cached"))
+	inForce(t, e, "pods: Cached")
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`).Stdout
 	}, "20s", "200ms").Should(gomega.Equal("Holdfast works as configured"))

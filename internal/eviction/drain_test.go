@@ -1,0 +1,162 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eviction_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/nodes"
+)
+
+// strimziPolicy is the policy that Holdfast ships, for one namespace.
+func strimziPolicy(t testing.TB, e *testkit.Env, namespace string) {
+	t.Helper()
+	shipped(t, e, "strimzi", namespace)
+}
+
+// shipped applies a policy of config/policies for one namespace, under its name,
+// and takes it away with the test.
+func shipped(t testing.TB, e *testkit.Env, name, namespace string) {
+	t.Helper()
+	text, err := os.ReadFile("../../config/policies/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := strings.Replace(string(text), "name: "+name+"\n", "name: "+namespace+"\n", 1)
+	mine = strings.Replace(mine, "  match:\n", "  match:\n    namespaces: ["+namespace+"]\n", 1)
+	e.Apply(t, "", mine)
+	t.Cleanup(func() { e.Kubectl(t, "delete", "evp", namespace, "--ignore-not-found") })
+	gomega.NewWithT(t).Eventually(func() string {
+		return e.Kubectl(t, "get", "evp", namespace, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`).Stdout
+	}, "30s", "100ms").Should(gomega.Equal("InForce"))
+}
+
+// brokers are three pods of a Kafka cluster on a node.
+func brokers(t testing.TB, n *nodes.Nodes, namespace, node string) []*corev1.Pod {
+	t.Helper()
+	owner := n.Owner(t, namespace)
+	var asked []nodes.Pod
+	for _, name := range []string{"my-cluster-kafka-0", "my-cluster-kafka-1", "my-cluster-kafka-2"} {
+		asked = append(asked, nodes.Pod{
+			Namespace: namespace, Name: name, Node: node, Owner: owner, Labels: kafka("my-cluster-kafka"), EndsAfter: 200 * time.Millisecond,
+		})
+	}
+	return n.Run(t, asked...)
+}
+
+// onceEach fails the test unless each of the pods was rolled once.
+func onceEach(t testing.TB, roller *nodes.Roller, pods []*corev1.Pod) {
+	t.Helper()
+	rolls := roller.Rolls()
+	if len(rolls) != len(pods) {
+		t.Errorf("%d rolls of %d pods: %v", len(rolls), len(pods), rolls)
+	}
+	for _, p := range pods {
+		n := 0
+		for _, r := range rolls {
+			if r.Pod.Name == p.Name {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("pod %s was rolled %d times", p.Name, n)
+		}
+	}
+}
+
+func TestDrain_withThePolicyEndsByItselfInOneCall(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	n := nodes.Start(t, e)
+	ns := e.Namespace(t)
+	old, next := ns+"-old", ns+"-new"
+	n.Add(t, old, next)
+	strimziPolicy(t, e, ns)
+	pods := brokers(t, n, ns, old)
+	other := n.Run(t, nodes.Pod{Namespace: ns, Name: "web", Node: old, Owner: n.Owner(t, ns)})
+	roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 100 * time.Millisecond})
+
+	out := n.Drain(t, old, "--timeout=120s")
+	if out.Code != 0 {
+		t.Fatalf("the drain failed:\n%s%s", out.Stdout, out.Stderr)
+	}
+	if !strings.Contains(out.Stderr, "will retry after 5s") || !strings.Contains(out.Stderr, "Strimzi's operator moves the pod") {
+		t.Errorf("the drain does not say what it waits for:\n%s", out.Stderr)
+	}
+	onceEach(t, roller, pods)
+	n.WaitGone(t, append(pods, other...)...)
+	gomega.NewWithT(t).Eventually(func() string {
+		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
+	}, "20s", "200ms").Should(gomega.BeElementOf("", "0"))
+	// Asking again for the pods by name, as a drainer that missed the move does,
+	// rolls none of them.
+	for _, p := range pods {
+		if err := evict(t, e, ns, p.Name, nil); !apierrors.IsNotFound(err) {
+			t.Errorf("the eviction of a pod that was moved: %v, want a 404", err)
+		}
+		if _, ok := annotations(t, e, ns, p.Name)["strimzi.io/manual-rolling-update"]; ok {
+			t.Errorf("pod %s is to be rolled again", p.Name)
+		}
+	}
+}
+
+func TestDrain_asTheDrainCleanerFailsUntilThePodsWereMoved(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	n := nodes.Start(t, e)
+	ns := e.Namespace(t)
+	old, next := ns+"-old", ns+"-new"
+	n.Add(t, old, next)
+	pods := brokers(t, n, ns, old)
+	out := n.Drain(t, old, "--timeout=60s")
+	if out.Code == 0 || !strings.Contains(out.Stderr, "The pod will be rolled by the Strimzi Cluster Operator") {
+		t.Fatalf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
+	}
+	roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}})
+	gomega.NewWithT(t).Eventually(roller.Rolls, "30s", "100ms").Should(gomega.HaveLen(len(pods)))
+	if out := n.Drain(t, old, "--timeout=60s"); out.Code != 0 {
+		t.Errorf("the drain after the pods were moved:\n%s%s", out.Stdout, out.Stderr)
+	}
+	onceEach(t, roller, pods)
+}
+
+func TestDrain_ofAPrimaryWaitsForTheSwitchover(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	n := nodes.Start(t, e)
+	ns := e.Namespace(t)
+	n.Add(t, ns)
+	shipped(t, e, "cloudnativepg", ns)
+	owner := n.Owner(t, ns)
+	labels := func(role string) map[string]string {
+		return map[string]string{"cnpg.io/cluster": "pg", "cnpg.io/instanceRole": role}
+	}
+	pods := n.Run(t,
+		nodes.Pod{Namespace: ns, Name: "pg-1", Node: ns, Owner: owner, Labels: labels("primary")},
+		nodes.Pod{Namespace: ns, Name: "pg-2", Node: ns, Owner: owner, Labels: labels("replica")},
+	)
+	if err := evict(t, e, ns, "pg-1", dryRun); err != nil {
+		t.Errorf("an eviction from a node that nobody drains: %v", err)
+	}
+	done := make(chan testkit.Output, 1)
+	go func() { done <- n.Drain(t, ns, "--timeout=60s") }()
+	n.WaitGone(t, pods[1])
+	gomega.NewWithT(t).Eventually(func() string {
+		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
+	}, "20s", "200ms").Should(gomega.Equal("1"))
+	if out := e.Kubectl(t, "label", "pod", "-n", ns, "pg-1", "--overwrite", "cnpg.io/instanceRole=replica"); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+	if out := <-done; out.Code != 0 || !strings.Contains(out.Stderr, "the primary is switched over first") {
+		t.Errorf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
+	}
+}

@@ -1,0 +1,211 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eviction_test
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+	"github.com/holdfast-dev/holdfast/internal/testkit/nodes"
+)
+
+// service stands in for the Service in front of the replicas: each connection goes
+// to the first that takes it.
+type service struct {
+	listener net.Listener
+
+	mu       sync.Mutex
+	replicas []string
+}
+
+func newService(t testing.TB) *service {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{listener: l}
+	var open sync.WaitGroup
+	open.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open.Go(func() { s.forward(c) })
+		}
+	})
+	t.Cleanup(func() { _ = l.Close() })
+	return s
+}
+
+func (s *service) url() string { return "https://" + s.listener.Addr().String() }
+
+func (s *service) add(p *manager.Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replicas = append(s.replicas, strings.TrimPrefix(p.Webhooks, "https://"))
+}
+
+func (s *service) forward(from net.Conn) {
+	defer from.Close()
+	s.mu.Lock()
+	replicas := s.replicas
+	s.mu.Unlock()
+	for _, address := range replicas {
+		to, err := net.Dial("tcp", address)
+		if err != nil {
+			continue
+		}
+		defer to.Close()
+		go func() {
+			_, _ = io.Copy(to, from)
+			_ = to.Close()
+		}()
+		_, _ = io.Copy(from, to)
+		return
+	}
+}
+
+// replicated is an Env with two replicas behind one address.
+func replicated(t testing.TB) (e *testkit.Env, first, second *manager.Process) {
+	t.Helper()
+	e = testkit.New(t, testkit.Options{NoManager: true})
+	s := newService(t)
+	for _, p := range []**manager.Process{&first, &second} {
+		*p = e.StartManager(t, "--webhook-url", s.url())
+		s.add(*p)
+	}
+	e.Manager = first
+	return e, first, second
+}
+
+// A drain goes on while replicas come and go, and nothing is rolled twice.
+func TestOutage_oneOfTwoReplicasGoesDuringADrain(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		end  func(*manager.Process) error
+	}{
+		{name: "because it is drained itself", end: (*manager.Process).Stop},
+		{name: "because it crashes", end: (*manager.Process).Kill},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, first, _ := replicated(t)
+			n := nodes.Start(t, e)
+			ns := e.Namespace(t)
+			n.Add(t, "old", "new")
+			strimziPolicy(t, e, ns)
+			pods := brokers(t, n, ns, "old")
+			roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 500 * time.Millisecond})
+			g := gomega.NewWithT(t)
+			g.Eventually(func() error { return evict(t, e, ns, pods[0].Name, dryRun) }, "30s", "100ms").Should(gomega.Satisfy(apierrors.IsNotFound))
+			done := make(chan testkit.Output, 1)
+			go func() { done <- n.Drain(t, "old", "--timeout=120s") }()
+			g.Eventually(roller.Rolls, "30s", "50ms").ShouldNot(gomega.BeEmpty())
+			if err := tt.end(first); err != nil {
+				t.Fatal(err)
+			}
+			if out := <-done; out.Code != 0 {
+				t.Errorf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
+			}
+			onceEach(t, roller, pods)
+		})
+	}
+}
+
+func TestOutage_whileNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	for _, name := range []string{"a-kafka-0", "a-kafka-1", "a-kafka-2"} {
+		pod(t, e, ns, name, kafka("a-kafka"))
+	}
+	if err := e.Manager.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := evict(t, e, ns, "a-kafka-0", nil); err != nil {
+		t.Errorf("by default an eviction passes, as upstream: %v", err)
+	}
+	e.Manager = e.StartManager(t)
+	configure(t, e, "eviction: {onOutage: Refuse}")
+	inForce(t, e, "onOutage: Refuse\n  pods")
+	g.Eventually(func() string {
+		return e.Kubectl(t, "get", "validatingwebhookconfiguration", "holdfast-guard", "-o",
+			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].failurePolicy}`).Stdout
+	}, "40s", "100ms").Should(gomega.Equal("Fail"))
+	if err := e.Manager.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	g.Eventually(func() error { err = evict(t, e, ns, "a-kafka-1", dryRun); return err }, "20s", "100ms").ShouldNot(gomega.Succeed())
+	if err = evict(t, e, ns, "a-kafka-1", nil); err == nil || !strings.Contains(err.Error(), "failed calling webhook \"strimzi-drain-cleaner.strimzi.io\"") {
+		t.Errorf("where the configuration refuses: %v", err)
+	}
+	e.Manager = e.StartManager(t)
+	g.Eventually(func() error { return evict(t, e, ns, "a-kafka-1", nil) }, "40s", "100ms").
+		Should(gomega.MatchError(gomega.ContainSubstring("will be rolled")))
+}
+
+// What becomes of an eviction when the API server does not let the guard write to
+// the pod.
+func TestOutage_thePodCannotBeWrittenTo(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	e.Apply(t, "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: no-writes}, spec: {
+		matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [UPDATE]}]},
+		matchConditions: [{name: guard, expression: "request.userInfo.username.endsWith(':holdfast-guard')"}],
+		validations: [{expression: "false", message: not now, reason: Forbidden}]}}`)
+	e.Apply(t, "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: no-writes}, spec: {
+		policyName: no-writes, validationActions: [Deny]}}`)
+	for _, p := range []string{"Allow", "Refuse"} {
+		e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: `+strings.ToLower(p)+`}, spec: {onError: `+p+`,
+			match: {podSelector: {matchLabels: {policy: `+p+`}}}, action: {labels: {move: please}}, verdict: {type: Deny, message: wait}}}`)
+		pod(t, e, ns, "policy-"+strings.ToLower(p), map[string]string{"policy": p})
+	}
+	pod(t, e, ns, "a-kafka-0", kafka("a-kafka"))
+	pod(t, e, ns, "a-kafka-1", kafka("a-kafka"))
+	g.Eventually(func() string {
+		return e.Kubectl(t, "label", "pod", "-n", ns, "a-kafka-0", "x=y", "--dry-run=server", "--as=system:serviceaccount:holdfast-system:holdfast-guard").Stderr
+	}, "20s", "100ms").Should(gomega.ContainSubstring("not now"))
+
+	if err := evict(t, e, ns, "policy-refuse", nil); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "not now") {
+		t.Errorf("a policy with onError Refuse: %v, want a 429 that says why", err)
+	}
+	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", "refuse", "-o", "jsonpath={.status.lastError.message}").Stdout }, "20s", "200ms").
+		Should(gomega.ContainSubstring("not now"))
+	if err := evict(t, e, ns, "policy-allow", nil); err != nil {
+		t.Errorf("a policy with onError Allow: %v", err)
+	}
+	if err := evict(t, e, ns, "a-kafka-0", nil); err != nil {
+		t.Errorf("the Drain Cleaner's rules let an eviction pass that they cannot act on: %v", err)
+	}
+	configure(t, e, "eviction: {onOutage: Refuse}")
+	inForce(t, e, "onOutage: Refuse\n  pods")
+	if err := evict(t, e, ns, "a-kafka-1", nil); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("with onOutage Refuse: %v, want a 429", err)
+	}
+}
+
+// inForce waits until a configuration with the text is.
+func inForce(t testing.TB, e *testkit.Env, text string) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(func() string {
+		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
+	}, "40s", "100ms").Should(gomega.ContainSubstring(text))
+}
