@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Kwok is the controller of sigs.k8s.io/kwok, which plays nodes and their kubelets, with stages inside
-// that make nodes and pods ready and let pods end. Its flags are those of the original. It reads nothing
+// that make nodes and pods ready and let pods end; all but the last are those of kwok's module. Its flags are those of the original. It reads nothing
 // from its standard input and ends with it: whoever starts it holds the other end of a pipe, which the
 // kernel closes however that process ends.
 package main
@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
-//go:embed pod-delete-later.yaml
-var podDeleteLater string
+//go:embed pod-delete.yaml
+var podDelete string
 
 func main() {
 	if err := run(); err != nil {
@@ -81,6 +81,6 @@ func giveStages() error {
 func stages() string {
 	return strings.Join([]string{
 		nodefast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease,
-		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete, podDeleteLater,
+		podfast.DefaultPodReady, podfast.DefaultPodComplete, podDelete,
 	}, "\n---\n")
 }

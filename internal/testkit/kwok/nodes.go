@@ -6,7 +6,6 @@ package kwok
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,12 +23,11 @@ const (
 
 // AddNodes makes nodes and waits until they are Ready.
 func (p *Process) AddNodes(ctx context.Context, c client.Client, names ...string) error {
-	key, value, _ := strings.Cut(p.Label, "=")
 	for _, name := range names {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: name,
 			Labels: map[string]string{
-				key: value, corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+				labelKey: p.label, corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 			},
 		}}
 		if err := c.Create(ctx, node); err != nil {
@@ -54,8 +52,7 @@ func (p *Process) AddNodes(ctx context.Context, c client.Client, names ...string
 // RemoveNodes removes the nodes that kwok plays. The pods on them are removed by the cluster, which takes
 // its time.
 func (p *Process) RemoveNodes(ctx context.Context, c client.Client) error {
-	key, value, _ := strings.Cut(p.Label, "=")
-	if err := c.DeleteAllOf(ctx, &corev1.Node{}, client.MatchingLabels{key: value}); err != nil {
+	if err := c.DeleteAllOf(ctx, &corev1.Node{}, client.MatchingLabels(p.NodeLabels())); err != nil {
 		return fmt.Errorf("remove the nodes: %w", err)
 	}
 	return nil

@@ -17,8 +17,8 @@ import (
 )
 
 // EndsAfterAnnotation on a pod says how long it takes to end once it is deleted, in the way of Go: "1.5s".
-// Without it a pod ends at once. Neither looks at the pod's grace period; a delete with none removes it at
-// once as always. A change of the pod in that time begins it anew.
+// Without it a pod ends at once. Its grace period neither ends it earlier nor keeps it longer, but a delete
+// without grace removes it at once, as always. A change of the pod while it ends begins the time anew.
 const EndsAfterAnnotation = "pod-delete.stage.kwok.x-k8s.io/delay"
 
 // Pod is a pod that is bound to a node, with one container.

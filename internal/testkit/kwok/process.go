@@ -30,8 +30,8 @@ func Binary(ctx context.Context, progress io.Writer) (string, error) {
 
 // Process is a running kwok.
 type Process struct {
-	// Label selects the nodes that it plays, as "key=value". No other process has the same.
-	Label string
+	// label is the value of a label of the nodes that it plays. No other process has the same.
+	label string
 
 	cmd      *exec.Cmd
 	lifeline io.Closer // kwok ends when this is closed, be it by the end of this process
@@ -63,13 +63,13 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{
-		Label: labelKey + "=" + rand.Text(),
+		label: rand.Text(),
 		done:  make(chan struct{}),
 	}
 	p.stop = sync.OnceValue(p.end)
 	p.cmd = exec.Command(binary,
 		"--kubeconfig", o.Kubeconfig,
-		"--manage-all-nodes=false", "--manage-nodes-with-label-selector", p.Label,
+		"--manage-all-nodes=false", "--manage-nodes-with-label-selector", labelKey+"="+p.label,
 	)
 	p.cmd.Env = append(os.Environ(), "KWOK_WORKDIR="+o.Dir)
 	// A Ctrl-C at the terminal is for this process, whose end kwok notices by itself.
@@ -91,6 +91,9 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}()
 	return p, nil
 }
+
+// NodeLabels are the labels that the nodes have that it plays, and no other nodes.
+func (p *Process) NodeLabels() map[string]string { return map[string]string{labelKey: p.label} }
 
 // PID of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }

@@ -22,7 +22,12 @@ const (
 	often = "50ms"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(victimVariable) != "" {
+		os.Exit(victim())
+	}
+	os.Exit(testkit.Run(m))
+}
 
 func TestDrain_endsAndThePodsAreGone(t *testing.T) {
 	t.Parallel()
@@ -97,12 +102,36 @@ func TestRun_aPodWithAFinalizerEndsWhenTheTestSaysSo(t *testing.T) {
 	n.WaitGone(t, pods[0])
 }
 
+// Kwok deletes by name. If it did so twice, it could meet the next pod of that name.
+func TestRun_aPodThatEndsIsDeletedOnce(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	n := nodes.Start(t, e)
+	n.Add(t, "once")
+	pod := nodes.Pod{Namespace: e.Namespace(t), Name: "a", Node: "once"}
+	for range 5 {
+		made := n.Run(t, pod)[0]
+		if err := e.Client.Delete(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		n.WaitGone(t, made)
+	}
+	n.Run(t, pod)
+	if err := n.Kwok.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	log := n.Kwok.LogTail()
+	if deletes := strings.Count(log, `"msg":"Delete pod"`); deletes != 5 || strings.Contains(log, "failed to delete pod") {
+		t.Errorf("%d deletes, want 5, all of them of a pod that was there:\n%s", deletes, log)
+	}
+}
+
 func TestRun_aPodTakesItsTimeToEnd(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	n := nodes.Start(t, e)
 	n.Add(t, "slow")
-	pods := n.Run(t, nodes.Pod{Namespace: e.Namespace(t), Name: "a", Node: "slow", EndsAfter: 2 * time.Second})
+	pods := n.Run(t, nodes.Pod{Namespace: e.Namespace(t), Name: "a", Node: "slow", EndsAfter: 5 * time.Second})
 	if err := e.Client.Delete(t.Context(), pods[0]); err != nil {
 		t.Fatal(err)
 	}
