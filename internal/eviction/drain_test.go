@@ -23,8 +23,7 @@ func strimziPolicy(t testing.TB, e *testkit.Env, namespace string) {
 	shipped(t, e, "strimzi", namespace)
 }
 
-// shipped applies a policy of config/policies for one namespace, under its name,
-// and takes it away with the test.
+// shipped applies a policy of config/policies for one namespace, under its name.
 func shipped(t testing.TB, e *testkit.Env, name, namespace string) {
 	t.Helper()
 	text, err := os.ReadFile("../../config/policies/" + name + ".yaml")
@@ -34,7 +33,6 @@ func shipped(t testing.TB, e *testkit.Env, name, namespace string) {
 	mine := strings.Replace(string(text), "name: "+name+"\n", "name: "+namespace+"\n", 1)
 	mine = strings.Replace(mine, "  match:\n", "  match:\n    namespaces: ["+namespace+"]\n", 1)
 	e.Apply(t, "", mine)
-	t.Cleanup(func() { e.Kubectl(t, "delete", "evp", namespace, "--ignore-not-found") })
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", namespace, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`).Stdout
 	}, "30s", "100ms").Should(gomega.Equal("InForce"))
