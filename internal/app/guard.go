@@ -78,19 +78,10 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 		return nil, err
 	}
 	g := &guard{options: o}
-	if g.gates, err = features.New(gateSpecs, o.EmulatedVersion); err != nil {
-		return nil, err
-	}
 	if g.user, err = whoAmI(ctx, direct); err != nil {
 		return nil, err
 	}
-	if err := g.readEnvironment(); err != nil {
-		return nil, err
-	}
-	if g.config, err = loadConfiguration(ctx, o, g.loader(), direct); err != nil {
-		return nil, err
-	}
-	if err := g.applyGates(); err != nil {
+	if err := g.configure(ctx, direct); err != nil {
 		return nil, err
 	}
 	if g.mgr, err = g.newManager(rc, scheme); err != nil {
@@ -103,6 +94,20 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 		return nil, err
 	}
 	return g, g.setup(ctx)
+}
+
+// configure reads the configuration that the process starts with.
+func (g *guard) configure(ctx context.Context, direct client.Reader) (err error) {
+	if g.gates, err = features.New(gateSpecs, g.options.EmulatedVersion); err != nil {
+		return err
+	}
+	if err := g.readEnvironment(); err != nil {
+		return err
+	}
+	if g.config, err = loadConfiguration(ctx, g.options, g.loader(), direct); err != nil {
+		return err
+	}
+	return g.applyGates()
 }
 
 // newClients makes the clients that read past the cache.

@@ -84,7 +84,7 @@ func TestDrainCleaner_aKafkaPodStaysAndItsOperatorIsAsked(t *testing.T) {
 				in.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: uid}}
 			}
 		})
-		status, ok := err.(apierrors.APIStatus) //nolint:errorlint // it is not wrapped
+		status, ok := err.(apierrors.APIStatus)
 		if !ok {
 			t.Fatalf("got %v, want a refusal", err)
 		}
@@ -98,30 +98,5 @@ func TestDrainCleaner_aKafkaPodStaysAndItsOperatorIsAsked(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"other": "kept", "strimzi.io/manual-rolling-update": "true"}, annotations(t, e, ns, p.Name)); diff != "" {
 			t.Errorf("annotations (-want +got):\n%s", diff)
 		}
-	}
-}
-
-func TestEvictionPolicy_holdsAPodAndReleasesIt(t *testing.T) {
-	t.Parallel()
-	e := testkit.Shared(t)
-	g := gomega.NewWithT(t)
-	ns := e.Namespace(t)
-	e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: `+ns+`}, spec: {
-		match: {namespaces: [`+ns+`], podSelector: {matchLabels: {db: "yes"}}},
-		action: {annotations: {move: please}},
-		verdict: {type: DenyUntil, until: "pod.metadata.annotations[?'moved'].orValue('') == 'yes'", message: the primary is moved first}}}`)
-	defer e.Kubectl(t, "delete", "evp", ns)
-	p := pod(t, e, ns, "db-0", map[string]string{"db": "yes"})
-	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "10s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
-	if err := evict(t, e, ns, p.Name, nil); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("got %v, want a 429", err)
-	}
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status}").Stdout }, "20s", "200ms").
-		Should(gomega.ContainSubstring(`"waiting":1`))
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status}").Stdout }, "20s", "200ms").
-		Should(gomega.ContainSubstring(`"denied":`))
-	e.Kubectl(t, "annotate", "pod", "-n", ns, p.Name, "moved=yes")
-	if err := evict(t, e, ns, p.Name, nil); err != nil {
-		t.Error(err)
 	}
 }

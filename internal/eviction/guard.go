@@ -195,7 +195,7 @@ func (g *Guard) Webhooks(c configv1alpha1.EvictionConfiguration, where scope.Sco
 			}},
 			FailurePolicy:  &onOutage,
 			SideEffects:    ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
-			TimeoutSeconds: ptr.To(int32(webhookTimeout.Seconds())),
+			TimeoutSeconds: new(int32(webhookTimeout.Seconds())),
 		},
 	}}
 }

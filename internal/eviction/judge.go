@@ -111,10 +111,12 @@ func (j *judge) judge(ctx context.Context, s settings, req policy.Request) (poli
 		}
 		facts := policy.Facts{Request: req, Meta: &pod.meta, Pod: pod.whole, Now: j.clock.Now()}
 		v, err := j.decide(ctx, s, &facts)
-		if err != nil || v.Patch == nil {
+		if err != nil {
 			return v, err
 		}
-		err = j.pods.patch(ctx, s, facts.Meta, v.Patch)
+		if v.Patch != nil {
+			err = j.pods.patch(ctx, s, facts.Meta, v.Patch)
+		}
 		switch {
 		case err == nil:
 			for _, e := range v.Events {

@@ -58,7 +58,7 @@ func (s *service) add(p *manager.Process) {
 }
 
 func (s *service) forward(from net.Conn) {
-	defer from.Close()
+	defer func() { _ = from.Close() }()
 	s.mu.Lock()
 	replicas := s.replicas
 	s.mu.Unlock()
@@ -67,12 +67,12 @@ func (s *service) forward(from net.Conn) {
 		if err != nil {
 			continue
 		}
-		defer to.Close()
 		go func() {
 			_, _ = io.Copy(to, from)
 			_ = to.Close()
 		}()
 		_, _ = io.Copy(from, to)
+		_ = to.Close()
 		return
 	}
 }
@@ -187,7 +187,9 @@ func TestOutage_thePodCannotBeWrittenTo(t *testing.T) {
 	if err := evict(t, e, ns, "policy-refuse", nil); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "not now") {
 		t.Errorf("a policy with onError Refuse: %v, want a 429 that says why", err)
 	}
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", "refuse", "-o", "jsonpath={.status.lastError.message}").Stdout }, "20s", "200ms").
+	g.Eventually(func() string {
+		return e.Kubectl(t, "get", "evp", "refuse", "-o", "jsonpath={.status.lastError.message}").Stdout
+	}, "20s", "200ms").
 		Should(gomega.ContainSubstring("not now"))
 	if err := evict(t, e, ns, "policy-allow", nil); err != nil {
 		t.Errorf("a policy with onError Allow: %v", err)

@@ -121,7 +121,7 @@ func (p *pods) allowed(namespace string) error {
 		delete(p.forbidden, namespace)
 		return nil
 	}
-	return fmt.Errorf("Holdfast may not get and patch pods in namespace %s; it asks again in %s", namespace, until.Sub(p.clock.Now()).Round(time.Second)) //nolint:revive,staticcheck // a name begins it
+	return fmt.Errorf("pods in namespace %s are beyond the rights of Holdfast, which asks again in %s", namespace, until.Sub(p.clock.Now()).Round(time.Second))
 }
 
 // learn remembers where Holdfast has no rights.

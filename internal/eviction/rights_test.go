@@ -29,7 +29,7 @@ func forbidden(t testing.TB, log string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var out []string
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<24)

@@ -24,7 +24,7 @@ import (
 type waiting struct {
 	client kubernetes.Interface
 	// changed is told of each policy whose pods changed.
-	changed func(policy string)
+	changed func(name string)
 
 	mu   sync.Mutex
 	pods map[types.NamespacedName]held
@@ -37,7 +37,7 @@ type held struct {
 	asked  v1alpha1.EvictionAsked
 }
 
-func newWaiting(c kubernetes.Interface, changed func(policy string)) *waiting {
+func newWaiting(c kubernetes.Interface, changed func(name string)) *waiting {
 	return &waiting{client: c, changed: changed, pods: map[types.NamespacedName]held{}}
 }
 

@@ -81,8 +81,7 @@ func read(w http.ResponseWriter, req *http.Request) (body []byte, status int, er
 		return nil, http.StatusUnsupportedMediaType, errors.New("the content type must be application/json")
 	}
 	body, err = io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", tooLarge.Limit)
 	}
 	if err != nil {
