@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
@@ -32,6 +33,9 @@ type sizes struct {
 	lookRounds, looks int
 	// marked are objects that are protected at once, in markRounds.
 	marked, markRounds int
+	// evictions are asked for one after the other in each of evictionRounds;
+	// evictedAtOnce are, at once; reviews are judged before memory is looked at.
+	evictions, evictionRounds, evictedAtOnce, reviews int
 	// idle is how long nothing may be written.
 	idle time.Duration
 }
@@ -40,10 +44,12 @@ var (
 	full = sizes{
 		namespaces: 500, starts: 5, deleteRounds: 10, deletes: 300, protections: []int{0, 100, 10000},
 		contents: []int{100, 10000}, lookRounds: 4, looks: 15, marked: 10000, markRounds: 3, idle: 10 * time.Second,
+		evictions: 200, evictionRounds: 6, evictedAtOnce: 1000, reviews: 10000,
 	}
 	little = sizes{
 		namespaces: 20, starts: 1, deleteRounds: 2, deletes: 20, protections: []int{0, 10, 200},
 		contents: []int{10, 200}, lookRounds: 2, looks: 3, marked: 300, markRounds: 1, idle: 3 * time.Second,
+		evictions: 10, evictionRounds: 2, evictedAtOnce: 50, reviews: 200,
 	}
 )
 
@@ -70,19 +76,30 @@ func (b *bench) progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: %4.0fs  %s\n", time.Since(b.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
+// prepare makes what all clusters need.
+func (b *bench) prepare(ctx context.Context) (err error) {
+	if b.dir != "" {
+		return nil
+	}
+	if b.dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	b.binary, err = manager.Build(ctx, "holdfast-manager", false, os.Stderr)
+	return err
+}
+
 // installed returns a cluster of its own with Holdfast installed and no manager
 // running yet.
 func (b *bench) installed(ctx context.Context, managerArgs ...string) (*subject, error) {
-	var err error
-	if b.dir == "" {
-		if b.dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
-			return nil, fmt.Errorf("make folder: %w", err)
-		}
-		if b.binary, err = manager.Build(ctx, "holdfast-manager", false, os.Stderr); err != nil {
-			return nil, err
-		}
+	return b.installedOn(ctx, cluster.Options{}, managerArgs...)
+}
+
+// installedOn is installed for a cluster with options.
+func (b *bench) installedOn(ctx context.Context, o cluster.Options, managerArgs ...string) (*subject, error) {
+	if err := b.prepare(ctx); err != nil {
+		return nil, err
 	}
-	s, err := newSubject(ctx, b, managerArgs)
+	s, err := newSubject(ctx, b, o, managerArgs)
 	if s != nil {
 		b.subjects = append(b.subjects, s)
 	}

@@ -40,6 +40,7 @@ var measurements = []measurement{
 	{"protections", "Deletions where many ResourceDeletionProtections are defined", measureProtections},
 	{"namespaces", "Deletions of Namespaces", measureNamespaces},
 	{"labelled", "Many objects protected by label", measureLabelled},
+	{"evictions", "Evictions", measureEvictions},
 	{"selected", "Many objects selected by one ResourceDeletionProtection", measureSelected},
 }
 

@@ -42,9 +42,10 @@ type subject struct {
 	managerArgs []string
 }
 
-func newSubject(ctx context.Context, b *bench, managerArgs []string) (*subject, error) {
+func newSubject(ctx context.Context, b *bench, o cluster.Options, managerArgs []string) (*subject, error) {
 	// Never somebody's cluster: the bench stops Holdfast again and again, and makes namespaces by the hundred.
-	c, err := cluster.Start(ctx, cluster.Options{Progress: os.Stderr})
+	o.Progress = os.Stderr
+	c, err := cluster.Start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
