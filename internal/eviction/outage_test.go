@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -210,4 +211,45 @@ func inForce(t testing.TB, e *testkit.Env, text string) {
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
 	}, "40s", "100ms").Should(gomega.ContainSubstring(text))
+}
+
+// A manager that hangs is, for the API server, one that does not answer.
+func TestOutage_theManagerHangs(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	ns := e.Namespace(t)
+	for _, name := range []string{"a-kafka-0", "a-kafka-1"} {
+		pod(t, e, ns, name, kafka("a-kafka"))
+	}
+	if err := evict(t, e, ns, "a-kafka-0", dryRun); err == nil {
+		t.Fatal("nothing is guarded")
+	}
+	stop(t, e.Manager)
+	if err := evict(t, e, ns, "a-kafka-0", nil); err != nil {
+		t.Errorf("after the webhook's time is up an eviction passes, as upstream: %v", err)
+	}
+	resume(t, e.Manager)
+	configure(t, e, "eviction: {onOutage: Refuse}")
+	inForce(t, e, "onOutage: Refuse\n  pods")
+	gomega.NewWithT(t).Eventually(func() string {
+		return e.Kubectl(t, "get", "validatingwebhookconfiguration", "holdfast-guard", "-o",
+			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].failurePolicy}`).Stdout
+	}, "40s", "100ms").Should(gomega.Equal("Fail"))
+	stop(t, e.Manager)
+	gomega.NewWithT(t).Eventually(func() error { return evict(t, e, ns, "a-kafka-1", dryRun) }, "60s", "100ms").
+		Should(gomega.MatchError(gomega.ContainSubstring("failed calling webhook")))
+	if err := evict(t, e, ns, "a-kafka-1", nil); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
+		t.Errorf("where the configuration refuses: %v", err)
+	}
+	resume(t, e.Manager)
+}
+
+func stop(t testing.TB, p *manager.Process)   { signal(t, p, syscall.SIGSTOP) }
+func resume(t testing.TB, p *manager.Process) { signal(t, p, syscall.SIGCONT) }
+
+func signal(t testing.TB, p *manager.Process, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(p.PID(), s); err != nil {
+		t.Fatal(err)
+	}
 }
