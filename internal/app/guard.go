@@ -205,6 +205,7 @@ func (g *guard) setup(ctx context.Context) error {
 	}
 	admission.RegisterMetrics(metrics.Registry)
 	marks.RegisterMetrics(metrics.Registry)
+	status.RegisterMetrics(metrics.Registry)
 	if err := config.RegisterMetrics(metrics.Registry, g.config); err != nil {
 		return err
 	}

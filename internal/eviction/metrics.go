@@ -37,6 +37,11 @@ var (
 // RegisterMetrics adds this package's metrics to a registry.
 func RegisterMetrics(r prometheus.Registerer) {
 	r.MustRegister(reviews, filtered, patches, duration, waitingPods)
+	// So that an alert finds a series before the first of its kind.
+	for _, allowed := range []bool{true, false} {
+		reviews.WithLabelValues("none", "unjudged", strconv.FormatBool(allowed), "false")
+	}
+	patches.WithLabelValues(result(nil))
 }
 
 func count(by, outcome string, allowed, dryRun bool) {

@@ -91,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{RequeueAfter: refresh}, nil // just started; what stood before is still the best there is
 	}
 	next, changed := compute(holdfast.Status, observed, holdfast.Generation, r.clock.Now())
+	tell(next.Conditions)
 	if equality.Semantic.DeepEqual(next, holdfast.Status) {
 		return reconcile.Result{RequeueAfter: refresh}, nil
 	}
