@@ -57,12 +57,13 @@ bench: ## Measure Holdfast against the bare API server in the same run; ARGS=-ru
 	@$(GO) run ./test/bench $(ARGS)
 
 .PHONY: generate
-generate: ## Make deep copies, CRDs and the reference docs again from the types in api/.
+generate: ## Make deep copies, CRDs and the reference docs again from the types in api/ and the commands.
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	@rm -f config/crd/*.yaml
 	$(TOOL) controller-gen crd paths=./api/holdfast/... output:crd:dir=config/crd
 	@$(call reference,holdfast,api.md,The holdfast.dev API)
 	@$(call reference,config,configuration.md,The configuration file)
+	$(GO) run ./hack/clidocs > docs/reference/cli.md
 
 # $(call reference,folder of api,file of docs/reference,title)
 reference = echo 'crd-ref-docs api/$(1) > docs/reference/$(2)'; \

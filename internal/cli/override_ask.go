@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
 const (
@@ -134,10 +136,37 @@ func (c *clients) ask(ctx context.Context, o *askOptions) error {
 		c.adviseOverride(ctx, err, want.Spec.Target)
 		return errReported
 	}
-	if err := c.printAsked(o, made); err != nil || o.dryRun != dryRunNone {
+	if err := c.printAsked(o, made); err != nil || o.dryRun == dryRunClient {
 		return err
 	}
+	if note := needless(c.enforcement(ctx)); note != "" {
+		c.Notef("%s", note)
+	}
+	if o.dryRun != dryRunNone {
+		return nil
+	}
 	return c.sayNext(ctx, o, made.GetName())
+}
+
+// needless says that nothing refuses deletions, so that nobody needs an override;
+// "" where something does, or that is not known.
+func needless(e enforcement) string {
+	if e.Problem != "" {
+		return ""
+	}
+	strongest := configv1alpha1.ModeOff
+	for _, k := range allKeys() {
+		switch mode := e.mode(policy.RuleDelete, k); {
+		case mode == configv1alpha1.ModeEnforce:
+			return ""
+		case mode != configv1alpha1.ModeOff:
+			strongest = mode
+		}
+	}
+	if strongest == configv1alpha1.ModeOff {
+		return "note: no policy of Holdfast is installed that refuses a delete: an override changes nothing now"
+	}
+	return "note: the deletion mode of Holdfast is " + string(strongest) + ", which refuses nothing: an override changes nothing now"
 }
 
 // newOverride is what is asked for.

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
 func TestOverrideName(t *testing.T) {
@@ -51,6 +53,34 @@ func TestNewOverride_namesTheObjectThatIsThereNow(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.Spec); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestNeedless(t *testing.T) {
+	t.Parallel()
+	strict, karmada := keyOf(strictLabel).PolicyName(policy.RuleDelete), keyOf(karmadaLabel).PolicyName(policy.RuleDelete)
+	for _, tt := range []struct {
+		name      string
+		problem   string
+		installed map[string]configv1alpha1.Mode
+		want      string
+	}{
+		{name: "something refuses", installed: map[string]configv1alpha1.Mode{strict: configv1alpha1.ModeEnforce, karmada: configv1alpha1.ModeAudit}},
+		{name: "that is not known", problem: "forbidden"},
+		{name: "it warns", installed: map[string]configv1alpha1.Mode{strict: configv1alpha1.ModeWarn}, want: "note: the deletion mode of Holdfast is Warn, which refuses nothing: an override changes nothing now"},
+		{name: "it writes into the audit log", installed: map[string]configv1alpha1.Mode{strict: configv1alpha1.ModeAudit}, want: "note: the deletion mode of Holdfast is Audit, which refuses nothing: an override changes nothing now"},
+		{name: "it is off", want: "note: no policy of Holdfast is installed that refuses a delete: an override changes nothing now"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := enforcement{Problem: tt.problem, Installed: map[string]installedPolicy{}}
+			for name, mode := range tt.installed {
+				e.Installed[name] = installedPolicy{Mode: mode}
+			}
+			if got := needless(e); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

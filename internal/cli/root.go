@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
@@ -20,6 +21,11 @@ Everybody who may edit an object may protect it. Taking the protection away
 needs the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev.
 ResourceDeletionProtections protect objects without a label, by what they
 select; a DeletionOverride lets one protected object go for a while.`
+
+// Command is the whole command line, for its reference. It is not run.
+func Command() *cobra.Command {
+	return newRootCommand(ui.NewStreams(genericiooptions.NewTestIOStreamsDiscard()))
+}
 
 func newRootCommand(s *ui.Streams) *cobra.Command {
 	c := newClients(s)

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 // listTimeout bounds each list where --request-timeout does not: one extension
@@ -82,7 +84,7 @@ func list(ctx context.Context, client metadata.Interface, timeout time.Duration,
 	case apierrors.IsNotFound(err):
 		return answer{} // the kind went away in the meantime, and its objects with it
 	case errors.Is(err, context.DeadlineExceeded):
-		return answer{err: fmt.Errorf("no answer within %s", timeout)}
+		return answer{err: errors.New("no answer within " + text.Duration(timeout))}
 	case err != nil:
 		return answer{err: err}
 	}

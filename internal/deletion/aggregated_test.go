@@ -4,9 +4,13 @@
 package deletion_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -56,4 +60,59 @@ func TestProtection_ofAggregatedAPIs(t *testing.T) {
 	}
 	done(t, e, "delete", "rdp", "asks-not")
 	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", "v1.without-admission.example.org"), "20s", "100ms").Should(gomega.BeEmpty())
+}
+
+// An extension API server that does not answer holds up nothing but its own kinds,
+// also at the start. They come when it answers.
+func TestProtection_startsBesideABrokenAggregatedAPI(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{NoManager: true})
+	g := gomega.NewWithT(t)
+	aggregated.Start(t, e, aggregated.WithAdmission)
+	ns, group := e.Namespace(t), string(aggregated.WithAdmission)
+	o := aggregated.WithAdmission.New(ns, "one", nil)
+	if err := e.Client.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	configMap(t, e, ns, "x")
+	// It comes back as one that the API server has never reached.
+	api := &unstructured.Unstructured{}
+	api.SetAPIVersion("apiregistration.k8s.io/v1")
+	api.SetKind("APIService")
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: "v1." + group}, api); err != nil {
+		t.Fatal(err)
+	}
+	works := api.DeepCopy()
+	done(t, e, "delete", "apiservice", api.GetName())
+	api.SetResourceVersion("")
+	api.SetUID("")
+	if err := unstructured.SetNestedField(api.Object, int64(1), "spec", "service", "port"); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Client.Create(t.Context(), api); err != nil {
+		t.Fatal(err)
+	}
+	finder, err := discovery.NewDiscoveryClientForConfig(e.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Eventually(func() error {
+		_, err := discovery.ServerPreferredResources(finder)
+		return err
+	}, "30s", "200ms").Should(gomega.MatchError(gomega.ContainSubstring(group)))
+
+	e.StartManager(t) // returns once it is ready
+	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [
+		{apiVersion: v1, kind: ConfigMap, name: x, namespace: `+ns+`}, {apiVersion: `+group+`/v1, kind: Flunder, name: one, namespace: `+ns+`}]}]}`)
+	defer end()
+	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "30s", "100ms").Should(gomega.Equal(ns))
+	g.Eventually(statusOf(t, e, ns, readyOf+` {.status.unenforceable[*].reason}`), "30s", "100ms").Should(gomega.Equal("False Unenforceable NoSuchKind"))
+
+	spec, err := json.Marshal(map[string]any{"spec": works.Object["spec"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done(t, e, "patch", "apiservice", api.GetName(), "--type=merge", "-p", string(spec))
+	g.Eventually(statusOf(t, e, ns, readyOf), "30s", "100ms").Should(gomega.Equal("True Protected"))
+	g.Expect(refused(t, e, "delete", "flunders."+group, "one", "-n", ns)).To(gomega.ContainSubstring("ResourceDeletionProtection " + ns))
 }

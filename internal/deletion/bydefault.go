@@ -57,6 +57,13 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 			}},
 		},
 	}
+	const (
+		namespace = "'namespaces/' + oldObject.metadata.name + "
+		holds     = " declares that what is in it is protected from deletion, by the label " + v1alpha1.ProtectByDefaultLabel +
+			"; take the label away first, which needs the right to unprotect, or ask for an override that includes its contents"
+		pinned = " declares what is protected from deletion in it; changing that needs the RBAC verb \"" +
+			v1alpha1.UnprotectVerb + "\" on " + v1alpha1.UnprotectResource + "." + v1alpha1.GroupName + ", cluster-wide"
+	)
 	namespaces := admission.Policy{
 		Name: byDefaultNamespaceName,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -73,14 +80,14 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 					Expression: "request.operation != 'DELETE' || !variables.standing || " +
 						labelValue("oldObject", v1alpha1.OverrideContentsMark) + " != '' || " + // else what is in it would keep it from ever ending
 						labelValue("oldObject", v1alpha1.OverrideMark) + " != '' && " + listed("oldObject") + ".trim() == ''",
-					Message: "this namespace declares that what is in it is protected from deletion, by the label " +
-						v1alpha1.ProtectByDefaultLabel + "; take the label away first, which needs the right to unprotect, or ask for an override that includes its contents",
+					MessageExpression: namespace + cel.String(holds),
+					Message:           "this namespace" + holds,
 				},
 				{
 					Expression: "request.operation != 'UPDATE' || !variables.standing || variables.mayUnprotect || " +
 						declared("object") + " && " + listed("object") + " == " + listed("oldObject"),
-					Message: "this namespace declares what is protected from deletion in it; changing that needs the RBAC verb \"" +
-						v1alpha1.UnprotectVerb + "\" on " + v1alpha1.UnprotectResource + "." + v1alpha1.GroupName + ", cluster-wide",
+					MessageExpression: namespace + cel.String(pinned),
+					Message:           "this namespace" + pinned,
 				},
 			},
 		},

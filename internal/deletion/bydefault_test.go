@@ -61,7 +61,7 @@ func TestByDefault_protectsTheKindsThatTheNamespaceDeclares(t *testing.T) {
 	done(t, e, dryRun(other, "configmaps/x")...)
 	for _, namespace := range []string{ns, other} {
 		g.Expect(refused(t, e, "delete", "namespace", namespace)).To(gomega.ContainSubstring(
-			"this namespace declares that what is in it is protected from deletion, by the label holdfast.dev/protect-by-default; take the label away first, which needs the right to unprotect, or ask for an override that includes its contents"))
+			"namespaces/" + namespace + " declares that what is in it is protected from deletion, by the label holdfast.dev/protect-by-default; take the label away first, which needs the right to unprotect, or ask for an override that includes its contents"))
 	}
 
 	// The list follows the annotation.
@@ -86,7 +86,7 @@ func byDefaultRights(t *testing.T, e *testkit.Env) {
 	mayUnprotect(t, e, ns, "tenant")
 	mayUnprotect(t, e, "", "admin")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-	const want = `this namespace declares what is protected from deletion in it; changing that needs the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev, cluster-wide`
+	want := "namespaces/" + ns + ` declares what is protected from deletion in it; changing that needs the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev, cluster-wide`
 	for _, user := range []string{"editor", "tenant"} {
 		for _, subresource := range []string{"", "status"} {
 			for name, patch := range map[string]client.Patch{

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 // OverridePolicyName is the policy that pins who asks for an override and who
@@ -48,7 +49,7 @@ func overridePolicies(c configv1alpha1.DeletionConfiguration, users []string) []
 		},
 		{
 			Expression: fmt.Sprintf("variables.status || !variables.created || duration(object.spec.duration) <= duration('%ds')", int64(math.Ceil(maximum.Seconds()))),
-			Message:    fmt.Sprintf("spec.duration may be at most %s", maximum),
+			Message:    "spec.duration may be at most " + text.Duration(maximum),
 		},
 		{
 			Expression: "variables.status || !variables.created || variables.consent == ''",

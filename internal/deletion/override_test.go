@@ -163,12 +163,12 @@ func TestOverride_ofWhatIsNotThereIsInvalid(t *testing.T) {
 		change func(*v1alpha1.OverrideTarget)
 		want   string
 	}{
-		{name: "uid", change: func(o *v1alpha1.OverrideTarget) { o.UID = "another" }, want: "spec.target: ConfigMap x has another uid than another; ask again for the one that is there now"},
-		{name: "name", change: func(o *v1alpha1.OverrideTarget) { o.Name = "y" }, want: "spec.target: there is no ConfigMap y"},
-		{name: "namespace", change: func(o *v1alpha1.OverrideTarget) { o.Namespace = ns + "-none" }, want: "spec.target: there is no ConfigMap x"},
-		{name: "no-namespace", change: func(o *v1alpha1.OverrideTarget) { o.Namespace = "" }, want: "spec.target: there is no ConfigMap x"},
-		{name: "group", change: func(o *v1alpha1.OverrideTarget) { o.APIVersion = "apps/v1" }, want: "spec.target: there is no ConfigMap x"},
-		{name: "kind", change: func(o *v1alpha1.OverrideTarget) { o.Kind = "Nothing" }, want: "spec.target: there is no Nothing x"},
+		{name: "uid", change: func(o *v1alpha1.OverrideTarget) { o.UID = "another" }, want: "spec.target: v1 ConfigMap x in namespace " + ns + " has another uid than another; ask again for the one that is there now"},
+		{name: "name", change: func(o *v1alpha1.OverrideTarget) { o.Name = "y" }, want: "spec.target: there is no v1 ConfigMap y in namespace " + ns},
+		{name: "namespace", change: func(o *v1alpha1.OverrideTarget) { o.Namespace = ns + "-none" }, want: "spec.target: there is no v1 ConfigMap x in namespace " + ns + "-none"},
+		{name: "no-namespace", change: func(o *v1alpha1.OverrideTarget) { o.Namespace = "" }, want: "spec.target: there is no v1 ConfigMap x without a namespace"},
+		{name: "group", change: func(o *v1alpha1.OverrideTarget) { o.APIVersion = "apps/v1" }, want: "spec.target: there is no apps/v1 ConfigMap x in namespace " + ns},
+		{name: "kind", change: func(o *v1alpha1.OverrideTarget) { o.Kind = "Nothing" }, want: "spec.target: there is no v1 Nothing x in namespace " + ns},
 	}
 	for _, tt := range tests {
 		name := ns + "-" + tt.name

@@ -111,7 +111,7 @@ func TestProtection_whatIsRefusedWhenItIsWritten(t *testing.T) {
 		{name: "a name by pattern", spec: cm(`name: "shop-*"`), want: first + ".name: a name is exact, or * for every object of the kind"},
 		{name: "a resourceName that is empty", spec: `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap}], resourceNames: [""]}]}`, want: resources + "[0].resourceNames[0]: Invalid value"},
 		{name: "a resourceName twice", spec: `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap}], resourceNames: [a, a]}]}`, want: resources + `[0].resourceNames[1]: Duplicate value: "a"`},
-		{name: "a name that no label value can be", protection: strings.Repeat("a", 64), spec: cm(`name: a`), want: "<nil>: the name becomes a label value on what is protected, so it has at most 63 characters"},
+		{name: "a name that no label value can be", protection: strings.Repeat("a", 64), spec: cm(`name: a`), want: "metadata: the name becomes a label value on what is protected, so it has at most 63 characters"},
 		{name: "a message that no annotation should be", spec: `{message: ` + strings.Repeat("a", 513) + `, protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: a}]}]}`, want: "spec.message: Too long"},
 	}
 	for _, tt := range tests {

@@ -12,7 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=dov
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name becomes a label value on the target, so it has at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",fieldPath=".metadata",message="the name becomes a label value on the target, so it has at most 63 characters"
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.target.namespace`
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`

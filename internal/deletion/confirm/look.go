@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// parallel is how many lists are asked at once.
+	// parallel is how many lists one request asks at once.
 	parallel = 32
 	// page is how many objects one list returns when the first object that
 	// carries a label turns out not to count, or when all have to be looked at.
@@ -42,6 +42,8 @@ type Look struct {
 	Scope scope.Scope
 	// Namespaces knows the labels of namespaces.
 	Namespaces *namespaces
+	// Bound is what all looks of this process share.
+	Bound bound
 }
 
 // Result is what was found.
@@ -87,12 +89,12 @@ func (l Look) Namespace(ctx context.Context, c metadata.Interface, name string) 
 			searches = append(searches, l.searches(k, name)...)
 		}
 	}
-	return run(ctx, c, searches, r)
+	return l.run(ctx, c, searches, r)
 }
 
 // Instances looks at the objects of a kind, in all namespaces.
 func (l Look) Instances(ctx context.Context, c metadata.Interface, k inventory.Kind) Result {
-	return run(ctx, c, l.searches(k, metav1.NamespaceAll), Result{})
+	return l.run(ctx, c, l.searches(k, metav1.NamespaceAll), Result{})
 }
 
 // check says whether an object is one that is looked for.
@@ -173,13 +175,13 @@ func stays(k inventory.Kind, o *metav1.PartialObjectMetadata) bool {
 }
 
 // run makes the lists in parallel. Each ends with the first object that it finds.
-func run(ctx context.Context, c metadata.Interface, searches []search, r Result) Result {
+func (l Look) run(ctx context.Context, c metadata.Interface, searches []search, r Result) Result {
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, s := range searches {
 		group.Go(func() error {
-			ref, more, err := s.find(ctx, c)
+			ref, more, err := s.find(ctx, c, l.Bound)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -210,13 +212,15 @@ func compare(a, b schema.GroupResource) int {
 }
 
 // find returns the first object that counts, and whether there may be more.
-func (s search) find(ctx context.Context, c metadata.Interface) (ref *contents.Ref, more bool, err error) {
+func (s search) find(ctx context.Context, c metadata.Interface, b bound) (ref *contents.Ref, more bool, err error) {
 	o := metav1.ListOptions{LabelSelector: s.selector, Limit: s.first}
 	if s.name != "" {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
 	}
 	for {
-		list, err := c.Resource(s.kind.Resource).Namespace(s.namespace).List(ctx, o)
+		list, err := listed(ctx, b, func() (*metav1.PartialObjectMetadataList, error) {
+			return c.Resource(s.kind.Resource).Namespace(s.namespace).List(ctx, o)
+		})
 		if apierrors.IsNotFound(err) {
 			return nil, false, nil // the kind has gone in the meantime
 		}

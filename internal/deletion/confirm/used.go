@@ -27,50 +27,56 @@ var activePods = fields.AndSelectors(
 
 // namespaceUse says what shows that a namespace is in use, as OpenKruise has it:
 // a pod that has not ended, or a volume claim that is bound; "" if nothing does.
-func namespaceUse(ctx context.Context, c kubernetes.Interface, name string) (string, error) {
-	pods, err := c.CoreV1().Pods(name).List(ctx, metav1.ListOptions{FieldSelector: activePods})
-	if err != nil {
-		return "", fmt.Errorf("list pods: %w", err)
-	}
-	for _, p := range pods.Items {
-		if p.DeletionTimestamp == nil {
-			return "pods/" + p.Name + " is active", nil
+func namespaceUse(ctx context.Context, c kubernetes.Interface, b bound, name string) (string, error) {
+	found, err := eachPage(metav1.ListOptions{FieldSelector: activePods, Limit: page}, func(o metav1.ListOptions) (string, string, error) {
+		pods, err := listed(ctx, b, func() (*corev1.PodList, error) { return c.CoreV1().Pods(name).List(ctx, o) })
+		if err != nil {
+			return "", "", fmt.Errorf("list pods: %w", err)
 		}
-	}
-	claims, err := c.CoreV1().PersistentVolumeClaims(name).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", fmt.Errorf("list persistentvolumeclaims: %w", err)
-	}
-	for _, p := range claims.Items {
-		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.ClaimBound {
-			return "persistentvolumeclaims/" + p.Name + " is bound", nil
+		for i := range pods.Items {
+			if p := &pods.Items[i]; p.DeletionTimestamp == nil {
+				return "pods/" + p.Name + " is active", "", nil
+			}
 		}
+		return "", pods.Continue, nil
+	})
+	if found != "" || err != nil {
+		return found, err
 	}
-	return "", nil
+	return eachPage(metav1.ListOptions{Limit: page}, func(o metav1.ListOptions) (string, string, error) {
+		claims, err := listed(ctx, b, func() (*corev1.PersistentVolumeClaimList, error) {
+			return c.CoreV1().PersistentVolumeClaims(name).List(ctx, o)
+		})
+		if err != nil {
+			return "", "", fmt.Errorf("list persistentvolumeclaims: %w", err)
+		}
+		for i := range claims.Items {
+			if p := &claims.Items[i]; p.DeletionTimestamp == nil && p.Status.Phase == corev1.ClaimBound {
+				return "persistentvolumeclaims/" + p.Name + " is bound", "", nil
+			}
+		}
+		return "", claims.Continue, nil
+	})
 }
 
 // crdUse says what shows that a CustomResourceDefinition is in use: an instance
 // that is not being deleted; "" if there is none.
-func crdUse(ctx context.Context, c metadata.Interface, k inventory.Kind) (string, error) {
-	o := metav1.ListOptions{Limit: 1}
-	for {
-		list, err := c.Resource(k.Resource).List(ctx, o)
+func crdUse(ctx context.Context, c metadata.Interface, b bound, k inventory.Kind) (string, error) {
+	return eachPage(metav1.ListOptions{Limit: 1}, func(o metav1.ListOptions) (string, string, error) {
+		list, err := listed(ctx, b, func() (*metav1.PartialObjectMetadataList, error) { return c.Resource(k.Resource).List(ctx, o) })
 		if apierrors.IsNotFound(err) {
-			return "", nil
+			return "", "", nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("list %s: %w", k.GroupResource(), err)
+			return "", "", fmt.Errorf("list %s: %w", k.GroupResource(), err)
 		}
 		for _, item := range list.Items {
 			if item.DeletionTimestamp == nil {
-				return k.GroupResource().String() + "/" + item.Name + " is there", nil
+				return k.GroupResource().String() + "/" + item.Name + " is there", "", nil
 			}
 		}
-		if list.Continue == "" {
-			return "", nil
-		}
-		o.Continue, o.Limit = list.Continue, page
-	}
+		return "", list.Continue, nil
+	})
 }
 
 // definedBy reads the kind that a CustomResourceDefinition defines out of the

@@ -50,10 +50,13 @@ type Options struct {
 }
 
 // Handler answers the webhook.
-type Handler struct{ o Options }
+type Handler struct {
+	o     Options
+	bound bound
+}
 
 // NewHandler makes a Handler.
-func NewHandler(o Options) *Handler { return &Handler{o} }
+func NewHandler(o Options) *Handler { return &Handler{o: o, bound: newBound(processLists)} }
 
 // Handle implements admission.Handler.
 func (h *Handler) Handle(ctx context.Context, req ctrladmission.Request) ctrladmission.Response {
@@ -118,12 +121,12 @@ func starting(s Settings) ctrladmission.Response {
 // decide says what speaks against a deletion, as the rest of a sentence; "" if
 // nothing does.
 func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *metav1.PartialObjectMetadata, kinds *inventory.Snapshot, s Settings) (refusal string, warnings []string) {
-	look := Look{Kinds: kinds, Labels: s.Rules.Labels(), Protections: h.o.Protections, Namespaces: newNamespaces(h.o.Metadata), Scope: s.Scope}
+	look := Look{Kinds: kinds, Labels: s.Rules.Labels(), Protections: h.o.Protections, Namespaces: newNamespaces(h.o.Metadata), Scope: s.Scope, Bound: h.bound}
 	var use func() (string, error)
 	var result Result
 	contentsFree := o.Labels[v1alpha1.OverrideContentsMark] != ""
 	if req.Resource.Resource == "namespaces" {
-		use = func() (string, error) { return namespaceUse(ctx, h.o.Client, o.Name) }
+		use = func() (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) }
 		if !contentsFree {
 			result = look.Namespace(ctx, h.o.Metadata, o.Name)
 		}
@@ -135,7 +138,7 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 		if kind.Resource.Version == "" {
 			return ", because none of its versions is served and its objects cannot be listed" + unchecked(o), nil
 		}
-		use = func() (string, error) { return crdUse(ctx, h.o.Metadata, kind) }
+		use = func() (string, error) { return crdUse(ctx, h.o.Metadata, h.bound, kind) }
 		if !contentsFree {
 			result = look.Instances(ctx, h.o.Metadata, kind)
 		}

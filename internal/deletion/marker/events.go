@@ -137,21 +137,38 @@ func (m *Marker) Synced(s inventory.Source) {
 	m.Wake()
 }
 
-// Failed implements inventory.Handler.
+// Failed implements inventory.Handler. A source that has synced can fail later: a
+// right was taken away, or the API server cannot read the kind any more.
 func (m *Marker) Failed(s inventory.Source, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	src := m.sources[s]
-	if src == nil || src.synced {
+	if src == nil {
 		return
 	}
 	if src.err == "" {
 		src.since = m.o.Clock.Now()
 	}
 	if src.err != err.Error() {
-		ctrl.Log.WithName("marks").Info("Cannot watch a kind; nothing is unmarked until that is possible", "resource", s.Resource.GroupResource().String(), "label", s.Label, "error", err.Error())
+		ctrl.Log.WithName("marks").Info("Cannot watch a kind; what changes there is not seen, and nothing is unmarked before all of it was",
+			"resource", s.Resource.GroupResource().String(), "label", s.Label, "error", err.Error())
 	}
 	src.err = err.Error()
+	for _, p := range m.naming(s) {
+		m.o.Changed(p)
+	}
+}
+
+// Works implements inventory.Recovery.
+func (m *Marker) Works(s inventory.Source) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	src := m.sources[s]
+	if src == nil {
+		return
+	}
+	ctrl.Log.WithName("marks").Info("A kind is watched again", "resource", s.Resource.GroupResource().String(), "label", s.Label)
+	src.err = ""
 	for _, p := range m.naming(s) {
 		m.o.Changed(p)
 	}

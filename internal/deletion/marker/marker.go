@@ -133,7 +133,7 @@ type written struct {
 type source struct {
 	kind   inventory.Kind
 	synced bool
-	// err is why the last try failed, and since when all have.
+	// err is why the last try failed, if it did, and since when all have.
 	err   string
 	since time.Time
 }

@@ -26,4 +26,13 @@ func (m *Marker) RegisterMetrics(r prometheus.Registerer) {
 		}
 		return n
 	})
+	gauge("holdfast_deletion_watches_failing", "Those of them that fail now; what changes there is not seen.", func() int {
+		n := 0
+		for _, s := range m.sources {
+			if s.err != "" {
+				n++
+			}
+		}
+		return n
+	})
 }

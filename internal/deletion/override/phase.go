@@ -76,7 +76,15 @@ func invalid(next v1alpha1.DeletionOverrideStatus, message string) v1alpha1.Dele
 func missing(in *v1alpha1.DeletionOverride, found Found) string {
 	t := in.Spec.Target
 	if found == FoundOther {
-		return fmt.Sprintf("spec.target: %s %s has another uid than %s; ask again for the one that is there now", t.Kind, t.Name, t.UID)
+		return fmt.Sprintf("spec.target: %s has another uid than %s; ask again for the one that is there now", full(t), t.UID)
 	}
-	return fmt.Sprintf("spec.target: there is no %s %s", t.Kind, t.Name)
+	return "spec.target: there is no " + full(t)
+}
+
+// full names a target by all that finds it: any part can be the one that is wrong.
+func full(t v1alpha1.OverrideTarget) string {
+	if t.Namespace == "" {
+		return fmt.Sprintf("%s %s %s without a namespace", t.APIVersion, t.Kind, t.Name)
+	}
+	return fmt.Sprintf("%s %s %s in namespace %s", t.APIVersion, t.Kind, t.Name, t.Namespace)
 }

@@ -126,8 +126,8 @@ func TestNext_messages(t *testing.T) {
 		rule  configv1alpha1.ApprovalRule
 		want  string
 	}{
-		{name: "no target is named", in: fresh, found: FoundNothing, want: "spec.target: there is no ConfigMap web"},
-		{name: "another target says what to do", in: fresh, found: FoundOther, want: "spec.target: ConfigMap web has another uid than u; ask again for the one that is there now"},
+		{name: "no target is named", in: fresh, found: FoundNothing, want: "spec.target: there is no v1 ConfigMap web in namespace shop"},
+		{name: "another target says what to do", in: fresh, found: FoundOther, want: "spec.target: v1 ConfigMap web in namespace shop has another uid than u; ask again for the one that is there now"},
 		{name: "a bad duration names the field", in: override("soon", "", ""), found: FoundTarget, want: "spec.duration: "},
 		{name: "waiting says what to do", in: fresh, found: FoundTarget, rule: configv1alpha1.ApprovalRequired, want: "kubectl holdfast override approve urgent"},
 	}

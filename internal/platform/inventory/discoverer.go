@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
@@ -60,20 +61,27 @@ type Kinds struct {
 // NewKinds makes a Kinds.
 func NewKinds(d discovery.AggregatedDiscoveryInterface, dyn dynamic.Interface, m metadata.Interface) *Kinds {
 	k := &Kinds{discovery: d, dynamic: dyn, changed: make(chan struct{}, 1)}
-	k.crds = k.follow(m, CRDs)
-	k.services = k.follow(m, APIServices)
+	k.crds = metadatainformer.NewFilteredMetadataInformer(m, CRDs, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	k.follow(k.crds, strip, sameDefinition)
+	// Their metadata has no generation, and does not say which servers answer.
+	k.services = dynamicinformer.NewFilteredDynamicInformer(dyn, APIServices, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	k.follow(k.services, stripService, sameService)
 	return k
 }
 
-func (k *Kinds) follow(m metadata.Interface, r schema.GroupVersionResource) cache.SharedIndexInformer {
-	i := metadatainformer.NewFilteredMetadataInformer(m, r, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
-	_ = i.SetTransform(strip) // fails only once the informer runs
+// follow asks for another look after each change that can matter to what is
+// served.
+func (k *Kinds) follow(i cache.SharedIndexInformer, transform cache.TransformFunc, same func(before, after any) bool) {
+	_ = i.SetTransform(transform) // fails only once the informer runs
 	_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { k.wake() },
-		UpdateFunc: func(any, any) { k.wake() },
+		AddFunc: func(any) { k.wake() },
+		UpdateFunc: func(before, after any) {
+			if !same(before, after) {
+				k.wake()
+			}
+		},
 		DeleteFunc: func(any) { k.wake() },
 	})
-	return i
 }
 
 func (k *Kinds) wake() {
@@ -118,7 +126,7 @@ func (k *Kinds) Start(ctx context.Context) error {
 		case err != nil:
 			logger.Error(err, "Cannot tell what the API server serves")
 			pause = next.Step()
-		case !complete: // a kind was defined that discovery does not show yet
+		case !complete: // discovery does not show everything yet
 			pause = next.Step()
 		default:
 			next = backoff
@@ -142,7 +150,7 @@ func pausing(ctx context.Context, d time.Duration) {
 }
 
 // look asks the API server what it serves, and says whether that is complete. It
-// is not while a kind has just been defined.
+// is not while a kind has just been defined, or a group does not answer.
 func (k *Kinds) look(ctx context.Context) (complete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
@@ -173,12 +181,19 @@ func (k *Kinds) look(ctx context.Context) (complete bool, err error) {
 			f()
 		}
 	}
-	for _, kind := range next.all {
+	return isComplete(next, crds, partial), nil
+}
+
+// isComplete says that discovery showed every kind that is defined, and every
+// group answered. What did answer is in force in the meantime.
+func isComplete(s *Snapshot, crds sets.Set[string], failed *discovery.ErrGroupDiscoveryFailed) bool {
+	missing := crds.Clone()
+	for _, kind := range s.all {
 		if kind.CRD {
-			crds.Delete(kind.CRDName())
+			missing.Delete(kind.CRDName())
 		}
 	}
-	return len(crds) == 0, nil
+	return missing.Len() == 0 && failed == nil
 }
 
 // kept are the kinds that cannot be discovered now, as they were known before: a

@@ -137,6 +137,27 @@ func TestKept(t *testing.T) {
 	}
 }
 
+func TestIsComplete(t *testing.T) {
+	t.Parallel()
+	defined := kind("example.org", "v1", "gadgets", "Gadget")
+	defined.CRD = true
+	failed := &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: "metrics.k8s.io", Version: "v1"}: errors.New("no answer")}}
+	for _, tt := range []struct {
+		name   string
+		crds   sets.Set[string]
+		failed *discovery.ErrGroupDiscoveryFailed
+		want   bool
+	}{
+		{name: "every definition is served", crds: sets.New(defined.CRDName()), want: true},
+		{name: "one is not yet", crds: sets.New(defined.CRDName(), "widgets.example.org")},
+		{name: "a group does not answer, and is asked again", crds: sets.New(defined.CRDName()), failed: failed},
+	} {
+		if got := isComplete(newSnapshot([]Kind{kind("", "v1", "pods", "Pod"), defined}), tt.crds, tt.failed); got != tt.want {
+			t.Errorf("%s: complete: got %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestStrip(t *testing.T) {
 	t.Parallel()
 	deleted := metav1.NewTime(time.Unix(1, 0))

@@ -10,9 +10,10 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -38,6 +39,12 @@ type Handler interface {
 	// Failed tells that a source cannot be listed or watched now; it is tried
 	// again.
 	Failed(s Source, err error)
+}
+
+// Recovery is implemented by a Handler that wants to know when that is over.
+type Recovery interface {
+	// Works tells that a source which failed is watched again.
+	Works(s Source)
 }
 
 // Watches follow the metadata of the objects of its sources.
@@ -75,14 +82,21 @@ func (w *Watches) Start(ctx context.Context, s Source) error {
 	if _, ok := w.running[s]; ok {
 		return nil
 	}
-	tweak := func(o *metav1.ListOptions) { o.LabelSelector = s.Label }
-	i := metadatainformer.NewFilteredMetadataInformer(w.client, s.Resource, s.Namespace, 0,
-		cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc}, tweak).Informer()
+	health := &health{
+		failed: func(err error) { w.handler.Failed(s, err) },
+		works: func() {
+			if h, ok := w.handler.(Recovery); ok {
+				h.Works(s)
+			}
+		},
+	}
+	i := cache.NewSharedIndexInformer(w.listWatch(s, health), &metav1.PartialObjectMetadata{}, 0,
+		cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
 	if err := i.SetTransform(w.strip); err != nil {
 		return fmt.Errorf("set transform: %w", err)
 	}
 	if err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		w.handler.Failed(s, err)
+		health.fail(err)
 	}); err != nil {
 		return fmt.Errorf("set error handler: %w", err)
 	}
@@ -103,6 +117,21 @@ func (w *Watches) Start(ctx context.Context, s Source) error {
 		}
 	})
 	return nil
+}
+
+// listWatch lists and watches a source, and keeps its health.
+func (w *Watches) listWatch(s Source, h *health) cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = s.Label
+			return w.client.Resource(s.Resource).Namespace(s.Namespace).List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = s.Label
+			events, err := w.client.Resource(s.Resource).Namespace(s.Namespace).Watch(ctx, o)
+			return h.watched(events, err, o)
+		},
+	}, w.client)
 }
 
 func (w *Watches) seen(s Source, o any) {

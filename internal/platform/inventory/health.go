@@ -1,0 +1,112 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// steady is how long a watch of a source that failed stays open before it counts
+// as one that works, if nothing comes by it: API servers need not send bookmarks.
+const steady = 10 * time.Second
+
+// health is whether a source can be watched now.
+type health struct {
+	failed func(error)
+	works  func()
+
+	failing atomic.Bool
+}
+
+func (h *health) fail(err error) {
+	h.failing.Store(true)
+	h.failed(err)
+}
+
+func (h *health) work() {
+	if h.failing.CompareAndSwap(true, false) {
+		h.works()
+	}
+}
+
+// watched looks at the answer to a request to watch. The reflector tells nobody of
+// a 429, and tries the same again for as long as it gets it: so it is told here.
+// That is what a kind answers which the API server cannot read, for one because
+// its conversion webhook is gone.
+func (h *health) watched(w watch.Interface, err error, o metav1.ListOptions) (watch.Interface, error) {
+	if err != nil {
+		if apierrors.IsTooManyRequests(err) {
+			h.fail(err)
+		}
+		return nil, err
+	}
+	if !h.failing.Load() {
+		return w, nil
+	}
+	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
+	p := &proof{in: w, out: make(chan watch.Event), done: make(chan struct{}), wait: steady, works: h.work, initial: initial}
+	go p.run()
+	return p, nil
+}
+
+// proof is a watch that tells once it is clear that it works.
+type proof struct {
+	in    watch.Interface
+	out   chan watch.Event
+	works func()
+	// wait is how long it stays open to count, when nothing comes.
+	wait time.Duration
+	// initial says that all objects come first, and then a bookmark.
+	initial bool
+
+	stop sync.Once
+	done chan struct{}
+}
+
+// ResultChan implements watch.Interface.
+func (p *proof) ResultChan() <-chan watch.Event { return p.out }
+
+// Stop implements watch.Interface.
+func (p *proof) Stop() {
+	p.stop.Do(func() {
+		close(p.done)
+		p.in.Stop()
+	})
+}
+
+func (p *proof) run() {
+	defer close(p.out)
+	var open <-chan time.Time
+	if !p.initial {
+		timer := time.NewTimer(p.wait)
+		defer timer.Stop()
+		open = timer.C
+	}
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-open:
+			p.works()
+		case e, ok := <-p.in.ResultChan():
+			if !ok {
+				return
+			}
+			if e.Type == watch.Bookmark || e.Type != watch.Error && !p.initial {
+				p.works()
+			}
+			select {
+			case p.out <- e:
+			case <-p.done:
+				return
+			}
+		}
+	}
+}
