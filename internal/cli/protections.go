@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,8 +32,9 @@ func newProtectionsCommand(c *clients, runF func(*protectionsOptions) error) *co
 		Use:   "protections [NAME]",
 		Short: "List the ResourceDeletionProtections and whether they are in force",
 		Long: `List the ResourceDeletionProtections: how they protect, how many objects they
-select, whether all of these are protected, and why they are there. "kubectl
-holdfast protected" lists the objects.
+select, how many deletions they have refused (- where no API server tells
+Holdfast), whether all that they select is protected, and why they are there.
+"kubectl holdfast protected" lists the objects.
 
 With a NAME: what it selects of each kind, the kinds that are not protected, with
 the reason, and the objects that carry its mark.
@@ -100,10 +102,10 @@ func (c *clients) printProtections(all []v1alpha1.ResourceDeletionProtection) {
 		p := &all[i]
 		ready, style := readyText(p)
 		lines = append(lines, []ui.Cell{
-			ui.Text(p.Name), ui.Text(string(modeOfProtection(p))), ui.Text(matchesText(p)), {Text: ready, Style: style}, ui.Text(orNone(p.Spec.Reason)),
+			ui.Text(p.Name), ui.Text(string(modeOfProtection(p))), ui.Text(matchesText(p)), ui.Text(denialsText(p)), {Text: ready, Style: style}, ui.Text(orNone(p.Spec.Reason)),
 		})
 	}
-	c.Table([]string{"NAME", "MODE", "MATCHES", "READY", "REASON"}, lines)
+	c.Table([]string{"NAME", "MODE", "MATCHES", "DENIALS", "READY", "REASON"}, lines)
 }
 
 func modeOfProtection(p *v1alpha1.ResourceDeletionProtection) v1alpha1.ProtectionMode {
@@ -120,6 +122,15 @@ func matchesText(p *v1alpha1.ResourceDeletionProtection) string {
 		return "<unknown>"
 	}
 	return fmt.Sprint(p.Status.Matches.Total)
+}
+
+// denialsText is how many deletions were refused, where an API server tells
+// Holdfast.
+func denialsText(p *v1alpha1.ResourceDeletionProtection) string {
+	if p.Status.Denials == nil {
+		return "-"
+	}
+	return fmt.Sprint(p.Status.Denials.Count)
 }
 
 // readyText says whether all that is selected is protected, and if not why.
@@ -151,6 +162,11 @@ func (c *clients) describeProtection(ctx context.Context, p *v1alpha1.ResourceDe
 	for _, k := range p.Status.Matches.Kinds {
 		c.fact("", fmt.Sprintf("%d %s", k.Count, schema.GroupKind{Group: k.Group, Kind: k.Kind}))
 	}
+	denials := denialsText(p)
+	if d := p.Status.Denials; d != nil && d.Last != nil {
+		denials += ", last " + d.Last.UTC().Format(time.RFC3339)
+	}
+	c.fact("denials", denials)
 	var not []string
 	for _, u := range p.Status.Unenforceable {
 		not = append(not, fmt.Sprintf("%s: %s: %s", schema.GroupKind{Group: u.Group, Kind: u.Kind}, u.Reason, u.Message))

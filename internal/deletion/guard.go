@@ -21,6 +21,7 @@ import (
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/confirm"
+	"github.com/holdfast-dev/holdfast/internal/deletion/denials"
 	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
 	"github.com/holdfast-dev/holdfast/internal/deletion/override"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
@@ -60,6 +61,7 @@ type Guard struct {
 	protection  *protection.Reconciler
 	override    *override.Reconciler
 	confirm     *confirm.Handler
+	denials     *denials.Handler
 	// synced says whether all protections are known.
 	synced func() bool
 }
@@ -108,6 +110,15 @@ func NewGuard(o Options) *Guard {
 			return confirm.Settings{Mode: c.Mode, OnOutage: c.OnOutage, Rules: policy.NewRules(c), Scope: s}
 		},
 	})
+	g.denials = denials.NewHandler(denials.Options{
+		Live:        o.Manager.GetAPIReader(),
+		Client:      o.Manager.GetClient(),
+		Reviews:     o.Client,
+		Protections: g.protections,
+		Ready:       func() bool { return g.synced() },
+		Mode:        func() configv1alpha1.Mode { c, _ := o.Config(); return c.Mode },
+		Sources:     denialSources(),
+	})
 	return g
 }
 
@@ -124,6 +135,9 @@ func (g *Guard) SetupWithManager(ctx context.Context, mgr ctrl.Manager) (err err
 	if err := g.override.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up overrides: %w", err)
 	}
+	if err := g.denials.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up denials: %w", err)
+	}
 	return mgr.Add(g.marker)
 }
 
@@ -139,6 +153,7 @@ func (g *Guard) restore(ctx context.Context) error {
 // RegisterMetrics adds the metrics of the parts to a registry.
 func (g *Guard) RegisterMetrics(r prometheus.Registerer) {
 	confirm.RegisterMetrics(r)
+	denials.RegisterMetrics(r)
 	g.marker.RegisterMetrics(r)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/deletion/denials"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
@@ -113,12 +114,24 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 
 // auditedAs has the API server's audit log tell which protection refused, or was
 // bypassed: its metrics count by policy, and all protections have one. There is no
-// authorizer in such an expression, and one that fails refuses the request.
+// authorizer in such an expression, and one that fails refuses the request. Of
+// several protections the label says only how many, and the annotation which.
 func auditedAs(k policy.Key, passes string) []admissionregistrationv1.AuditAnnotation {
+	by := labelValue("oldObject", k.Label)
 	return []admissionregistrationv1.AuditAnnotation{{
-		Key:             "protection",
-		ValueExpression: "(" + passes + ") ? '' : " + labelValue("oldObject", k.Label),
+		Key: policy.AuditProtection,
+		ValueExpression: "(" + passes + ") ? '' : " + by + " + (" + by + ".endsWith(" + cel.String(v1alpha1.SeveralProtections) + ") ? ': ' + " +
+			"oldObject.metadata.?annotations[" + cel.String(k.Label) + "].orValue('') : '')",
 	}}
+}
+
+// denialSources are what tells of the refusals of protections in audit events.
+func denialSources() denials.Sources {
+	s := denials.Sources{Webhook: ConfirmName}
+	for _, m := range []policy.Mark{policy.MarkProtection, policy.MarkWhileUsed} {
+		s.Policies = append(s.Policies, policy.Key{Name: string(m)}.PolicyName(policy.RuleDelete))
+	}
+	return s
 }
 
 // unprotectPolicy watches every way to write to an object, subresources

@@ -19,6 +19,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",fieldPath=".metadata",message="the name becomes a label value on what is protected, so it has at most 63 characters"
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Matches",type=integer,JSONPath=`.status.matches.total`
+// +kubebuilder:printcolumn:name="Denials",type=integer,JSONPath=`.status.denials.count`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -210,12 +211,30 @@ type ResourceDeletionProtectionStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Unenforceable []Unenforceable `json:"unenforceable,omitempty"`
 
+	// denials are the deletions that the protection has refused, as far as the API
+	// server's audit events tell. It is absent while no event has come: Holdfast
+	// does not see what the API server refuses.
+	// +optional
+	Denials *Denials `json:"denials,omitempty"`
+
 	// conditions is Ready: true when all that is selected is protected.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Denials counts deletions that were refused.
+type Denials struct {
+	// count of the requests, dry runs among them. A request that more protections
+	// refuse counts in each, and a delete of a whole collection counts once.
+	// +optional
+	Count int64 `json:"count"`
+
+	// last is when the last of them was refused.
+	// +optional
+	Last *metav1.Time `json:"last,omitempty"`
 }
 
 // Matches counts objects.

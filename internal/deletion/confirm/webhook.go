@@ -86,17 +86,19 @@ func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladm
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	target := policy.Target(schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}, o)
-	refusal, warnings := h.decide(ctx, req, o, kinds, s)
-	if refusal == "" {
-		return ctrladmission.Allowed("").WithWarnings(warnings...)
+	v := h.decide(ctx, req, o, kinds, s)
+	if v.refusal == "" {
+		return ctrladmission.Allowed("").WithWarnings(v.warnings...)
 	}
-	log.FromContext(ctx).Info("Found a reason against a deletion", "target", target, "mode", s.Mode, "user", req.UserInfo.Username, "reason", refusal)
-	message := target + " is not deleted" + refusal
+	log.FromContext(ctx).Info("Found a reason against a deletion", "target", target, "mode", s.Mode, "user", req.UserInfo.Username, "reason", v.refusal)
+	message := target + " is not deleted" + v.refusal
 	switch s.Mode {
 	case configv1alpha1.ModeEnforce:
-		return ctrladmission.Denied(message).WithWarnings(warnings...)
+		response := ctrladmission.Denied(message).WithWarnings(v.warnings...)
+		response.AuditAnnotations = v.audit()
+		return response
 	case configv1alpha1.ModeWarn:
-		return ctrladmission.Allowed("").WithWarnings(append(warnings, message)...)
+		return ctrladmission.Allowed("").WithWarnings(append(v.warnings, message)...)
 	}
 	response := ctrladmission.Allowed("")
 	response.AuditAnnotations = map[string]string{"refusal": message}
@@ -118,9 +120,28 @@ func starting(s Settings) ctrladmission.Response {
 	}}
 }
 
-// decide says what speaks against a deletion, as the rest of a sentence; "" if
-// nothing does.
-func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *metav1.PartialObjectMetadata, kinds *inventory.Snapshot, s Settings) (refusal string, warnings []string) {
+// verdict is what speaks against a deletion.
+type verdict struct {
+	// refusal is the rest of a sentence; "" if nothing speaks against it.
+	refusal string
+	// by are the protections that say so themselves, and not what hangs below.
+	by       []*selection.Protection
+	warnings []string
+}
+
+// audit names the protections, as the policies do.
+func (v verdict) audit() map[string]string {
+	if len(v.by) == 0 {
+		return nil
+	}
+	value := selection.Value(v.by)
+	if len(v.by) > 1 {
+		value += ": " + selection.Detail(v.by)
+	}
+	return map[string]string{policy.AuditProtection: value}
+}
+
+func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *metav1.PartialObjectMetadata, kinds *inventory.Snapshot, s Settings) verdict {
 	look := Look{Kinds: kinds, Labels: s.Rules.Labels(), Protections: h.o.Protections, Namespaces: newNamespaces(h.o.Metadata), Scope: s.Scope, Bound: h.bound}
 	var use func() (string, error)
 	var result Result
@@ -133,10 +154,10 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 	} else {
 		kind, err := definedBy(req.OldObject.Raw)
 		if err != nil {
-			return ", because " + err.Error() + unchecked(o), nil
+			return verdict{refusal: ", because " + err.Error() + unchecked(o)}
 		}
 		if kind.Resource.Version == "" {
-			return ", because none of its versions is served and its objects cannot be listed" + unchecked(o), nil
+			return verdict{refusal: ", because none of its versions is served and its objects cannot be listed" + unchecked(o)}
 		}
 		use = func() (string, error) { return crdUse(ctx, h.o.Metadata, h.bound, kind) }
 		if !contentsFree {
@@ -144,32 +165,36 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 		}
 	}
 	if refusal := describe(o, result); refusal != "" {
-		return refusal, leftOut(result)
+		return verdict{refusal: refusal, warnings: leftOut(result)}
 	}
-	if by := whileUsed(req, o, s.Rules, h.o.Protections); by != "" && o.Labels[v1alpha1.OverrideMark] == "" {
-		what, err := use()
+	if what, by := whileUsed(req, o, s.Rules, h.o.Protections); what != "" && o.Labels[v1alpha1.OverrideMark] == "" {
+		used, err := use()
 		if err != nil {
-			return fmt.Sprintf(", because Holdfast cannot tell whether it is in use (%s). %s protects it until then%s", err, by, unchecked(o)), nil
+			return verdict{refusal: fmt.Sprintf(", because Holdfast cannot tell whether it is in use (%s). %s protects it until then%s", err, what, unchecked(o)), by: by}
 		}
-		if what != "" {
-			return fmt.Sprintf(" while it is in use: %s. %s protects it until then", what, by), nil
+		if used != "" {
+			return verdict{refusal: fmt.Sprintf(" while it is in use: %s. %s protects it until then", used, what), by: by}
 		}
 	}
-	return "", leftOut(result)
+	return verdict{warnings: leftOut(result)}
 }
 
-// whileUsed names what protects the object for as long as it is in use.
-func whileUsed(req ctrladmission.Request, o *metav1.PartialObjectMetadata, rules policy.Rules, protections *selection.Set) string {
+// whileUsed names what protects the object for as long as it is in use, and all
+// protections that do.
+func whileUsed(req ctrladmission.Request, o *metav1.PartialObjectMetadata, rules policy.Rules, protections *selection.Set) (what string, by []*selection.Protection) {
+	for _, p := range protections.Match(schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}, o, o.Labels) {
+		if p.Mode == v1alpha1.ModeCascading {
+			by = append(by, p)
+		}
+	}
 	resource := schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}
 	for _, k := range rules.Labels() {
 		if k.WhileUsed(resource, o.Labels[k.Label]) {
-			return "The label " + k.Label
+			return "The label " + k.Label, by
 		}
 	}
-	for _, p := range protections.Match(schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}, o, o.Labels) {
-		if p.Mode == v1alpha1.ModeCascading {
-			return "ResourceDeletionProtection " + selection.Detail([]*selection.Protection{p})
-		}
+	if len(by) > 0 {
+		what = "ResourceDeletionProtection " + selection.Detail(by[:1])
 	}
-	return ""
+	return what, by
 }

@@ -48,6 +48,10 @@ const (
 	MarkContents Mark = "contents"
 )
 
+// AuditProtection is the key under which a policy or a webhook names, in the API
+// server's audit events, the protections that refuse a deletion.
+const AuditProtection = "protection"
+
 // effect is what a label's value does for an object.
 type effect int
 
