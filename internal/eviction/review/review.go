@@ -6,13 +6,13 @@
 package review
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 )
@@ -35,8 +35,7 @@ var ErrNoRequest = errors.New("the AdmissionReview has no request")
 
 // eviction has the fields of an Eviction that count, in each of its versions.
 type eviction struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        struct {
+	Metadata struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace"`
 	} `json:"metadata"`
@@ -58,14 +57,21 @@ func Decode(body []byte) (Review, error) {
 		return Review{}, ErrNoRequest
 	}
 	out := Review{UID: in.Request.UID}
-	var e eviction
-	if raw := in.Request.Object.Raw; len(raw) > 0 {
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return Review{}, fmt.Errorf("decode the object of the request: %w", err)
-		}
-	}
-	if e.Kind != "Eviction" || e.APIVersion != "policy/v1" && e.APIVersion != "policy/v1beta1" {
+	raw := in.Request.Object.Raw
+	if len(raw) == 0 {
 		return out, nil
+	}
+	// The kind first: what the fields of another are is not for us to judge.
+	var kind metav1.TypeMeta
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		return Review{}, fmt.Errorf("decode the kind of the object: %w", err)
+	}
+	if kind.Kind != "Eviction" || kind.APIVersion != "policy/v1" && kind.APIVersion != "policy/v1beta1" {
+		return out, nil
+	}
+	var e eviction
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return Review{}, fmt.Errorf("decode the Eviction: %w", err)
 	}
 	out.Eviction = true
 	out.Request = policy.Request{
