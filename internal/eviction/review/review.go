@@ -40,6 +40,7 @@ type eviction struct {
 		Namespace string `json:"namespace"`
 	} `json:"metadata"`
 	DeleteOptions struct {
+		DryRun        []string `json:"dryRun"`
 		Preconditions struct {
 			UID types.UID `json:"uid"`
 		} `json:"preconditions"`
@@ -47,7 +48,9 @@ type eviction struct {
 }
 
 // Decode reads an AdmissionReview, of v1 or v1beta1. The dry run of a client that
-// leaves the field out is none.
+// leaves the field out is none, unless the Eviction says so itself: API servers
+// then make a dry run of it after they have asked for one that is none, as in
+// kubectl drain --dry-run=server.
 func Decode(body []byte) (Review, error) {
 	var in admissionv1.AdmissionReview
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -76,7 +79,7 @@ func Decode(body []byte) (Review, error) {
 	out.Eviction = true
 	out.Request = policy.Request{
 		Namespace: e.Metadata.Namespace, Name: e.Metadata.Name, UID: e.DeleteOptions.Preconditions.UID,
-		DryRun: in.Request.DryRun != nil && *in.Request.DryRun,
+		DryRun: in.Request.DryRun != nil && *in.Request.DryRun || len(e.DeleteOptions.DryRun) > 0,
 		User:   in.Request.UserInfo.Username, Groups: in.Request.UserInfo.Groups,
 	}
 	if out.Request.Namespace == "" {
