@@ -18,7 +18,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
-	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -302,62 +301,5 @@ func TestErrors_aReplicaThatIsNotReady(t *testing.T) {
 	}
 	if gets, _ := r.wire.calls(); gets != 0 {
 		t.Errorf("got %d GETs, want none", gets)
-	}
-}
-
-// One merge patch carries the UID of the pod that was judged.
-func TestWrite_isOneMergePatchForThatPodAlone(t *testing.T) {
-	t.Parallel()
-	e := testkit.Shared(t)
-	r := newRig(t, e)
-	p := kafkaPod(t, r, e.Namespace(t))
-	r.ask(t, asks(p.Namespace, p.Name))
-	want := []string{fmt.Sprintf(`application/merge-patch+json {"metadata":{"annotations":{%q:"true"},"uid":%q}}`, rollAnnotation, p.UID)}
-	if diff := cmp.Diff(want, r.wire.bodies); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
-}
-
-// Everything that a policy writes goes into one patch; what it sends is sent once.
-func TestWrite_aPolicyWritesOnceAndSendsItsEvents(t *testing.T) {
-	t.Parallel()
-	e := testkit.Shared(t)
-	ns := e.Namespace(t)
-	for _, tt := range []struct {
-		name, spec string
-		patches    int
-		events     []policy.Event
-	}{
-		{
-			name:    "a pod that is held",
-			spec:    `{"match":{"podSelector":{}},"action":{"annotations":{"move":"please"},"labels":{"moving":"yes"},"event":{"reason":"Move","message":"move it"}},"verdict":{"type":"Deny","message":"m"}}`,
-			patches: 1, events: []policy.Event{{Reason: "Move", Message: "move it"}},
-		},
-		{
-			name:   "a pod that passes with nothing to write",
-			spec:   `{"match":{"podSelector":{}},"action":{"event":{"reason":"Move","message":"move it"}},"verdict":{"type":"Allow"}}`,
-			events: []policy.Event{{Reason: "Move", Message: "move it"}},
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, e)
-			r.policies(t, map[string]string{"p": tt.spec})
-			p := kafkaPod(t, r, ns)
-			r.ask(t, asks(ns, p.Name))
-			if diff := cmp.Diff(tt.events, r.events); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
-			if _, patches := r.wire.calls(); patches != tt.patches {
-				t.Errorf("got %d PATCHes, want %d", patches, tt.patches)
-			}
-			if len(r.counts) != 1 {
-				t.Errorf("counted %v, want one", r.counts)
-			}
-			r.ask(t, asks(ns, p.Name, dryRun))
-			if len(r.counts) != 1 || len(r.events) != len(tt.events) {
-				t.Errorf("a dry run was counted or told: %v %v", r.counts, r.events)
-			}
-		})
 	}
 }

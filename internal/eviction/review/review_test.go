@@ -132,9 +132,9 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that nothing makes Decode panic, that what is no Eviction has an
+// FuzzDecodeReview holds that nothing makes Decode panic, that what is no Eviction has an
 // empty request, and that the answer repeats the UID of the question.
-func FuzzDecode(f *testing.F) {
+func FuzzDecodeReview(f *testing.F) {
 	for _, seed := range []string{
 		`{"request":{"uid":"u","namespace":"n","dryRun":true,"object":{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"},"deleteOptions":{"dryRun":["All"],"preconditions":{"uid":"x"}}}}}`,
 		`{"request":{"uid":"u","object":{"apiVersion":"policy/v1beta1","kind":"Eviction","metadata":{"name":"p","namespace":"n"}}}}`,
