@@ -13,33 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
-
-func configure(t testing.TB, e *testkit.Env, eviction string) {
-	t.Helper()
-	in := fmt.Sprintf(`apiVersion: v1
-kind: ConfigMap
-metadata: {name: holdfast, namespace: holdfast-system}
-data:
-  config.yaml: |
-    apiVersion: config.holdfast.dev/v1alpha1
-    kind: HoldfastConfiguration
-    eviction: %s
-`, eviction)
-	if out := e.KubectlInput(t, in, "apply", "--server-side", "--force-conflicts", "-f", "-"); out.Code != 0 {
-		t.Fatalf("configure: %s", out.Stderr)
-	}
-}
-
-// only tries an eviction and writes nothing.
-func only(in *policyv1.Eviction) {
-	in.DeleteOptions = &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
-}
 
 // The parts of the configuration, one after the other on one cluster: what they
 // change is seen by whoever evicts.
@@ -50,19 +28,19 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	kafkaDev, app := e.Namespace(t), e.Namespace(t)
 	p, q := pod(t, e, kafkaDev, "my-cluster-kafka-0", kafka("my-cluster-kafka")), pod(t, e, app, "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	filtered := func() float64 { return e.Metric(t, "holdfast_eviction_namespace_filtered_total") }
-	passes := func() error { return evict(t, e, app, q.Name, only) }
+	passes := func() error { return evict(t, e, app, q.Name, dryRun) }
 	wantStatus(t, passes(), rolled)
 
 	t.Log("a namespace that is not in the watch list")
-	configure(t, e, "{scope: {namespaces: ["+kafkaDev+"]}}")
+	configure(t, e, "eviction: {scope: {namespaces: ["+kafkaDev+"]}}")
 	g.Eventually(passes, "20s", "100ms").Should(gomega.Succeed())
-	wantStatus(t, evict(t, e, kafkaDev, p.Name, only), rolled)
+	wantStatus(t, evict(t, e, kafkaDev, p.Name, dryRun), rolled)
 	if got := filtered(); got < 1 {
 		t.Errorf("%v evictions were counted as out of scope, want some", got)
 	}
 
 	t.Log("the same, by the API server")
-	configure(t, e, "{filter: Selector, scope: {namespaces: ["+kafkaDev+"]}}")
+	configure(t, e, "eviction: {filter: Selector, scope: {namespaces: ["+kafkaDev+"]}}")
 	g.Eventually(func() bool {
 		before := filtered()
 		if err := passes(); err != nil {
@@ -70,7 +48,7 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 		}
 		return filtered() == before
 	}, "20s", "100ms").Should(gomega.BeTrue())
-	wantStatus(t, evict(t, e, kafkaDev, p.Name, only), rolled)
+	wantStatus(t, evict(t, e, kafkaDev, p.Name, dryRun), rolled)
 
 	t.Log("the legacy mode, with a disruption budget, which counts for pods that run")
 	p.Status.Phase = corev1.PodRunning
@@ -82,17 +60,17 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "pdb", "kafka", "-n", kafkaDev, "-o", "jsonpath={.status.observedGeneration}").Stdout
 	}, "20s", "100ms").Should(gomega.Equal("1"))
-	configure(t, e, "{drainCleaner: {denyEviction: false}}")
+	configure(t, e, "eviction: {drainCleaner: {denyEviction: false}}")
 	g.Eventually(func() error { return evict(t, e, kafkaDev, p.Name, nil) }, "20s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
 	g.Expect(annotations(t, e, kafkaDev, p.Name)).To(gomega.HaveKeyWithValue(rollAnnotation, "true"))
 
 	t.Log("Kafka off")
-	configure(t, e, "{drainCleaner: {kafka: false}}")
+	configure(t, e, "eviction: {drainCleaner: {kafka: false}}")
 	g.Eventually(passes, "20s", "100ms").Should(gomega.Succeed())
 
 	t.Log("a policy, and no rules of the Drain Cleaner: the name of the webhook is Holdfast's own")
 	e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: stay}, spec: {match: {podSelector: {}}, verdict: {type: Deny, code: 403, message: stay}}}`)
-	configure(t, e, "{drainCleaner: {enabled: false}}")
+	configure(t, e, "eviction: {drainCleaner: {enabled: false}}")
 	var err error
 	g.Eventually(func() bool {
 		err = passes()
@@ -104,7 +82,7 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	})
 
 	t.Log("mode Warn refuses nothing and writes nothing")
-	configure(t, e, "{mode: Warn}")
+	configure(t, e, "eviction: {mode: Warn}")
 	g.Eventually(func() string {
 		return e.Kubectl(t, "create", "--raw", "/api/v1/namespaces/"+app+"/pods/"+q.Name+"/eviction?dryRun=All", "-f", writeEviction(t, app, q.Name)).Stderr
 	}, "20s", "100ms").Should(gomega.ContainSubstring("Warning: EvictionPolicy stay: stay"))

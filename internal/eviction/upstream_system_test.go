@@ -98,9 +98,7 @@ func TestUpstreamSystem_evictions(t *testing.T) {
 		{
 			name: "a dry run by the options in the Eviction", labels: kafka("my-cluster-kafka"), refused: &rolled, stays: true,
 			evict: func(ns, name string, _ types.UID) error {
-				return evict(t, e, ns, name, func(in *policyv1.Eviction) {
-					in.DeleteOptions = &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
-				})
+				return evict(t, e, ns, name, dryRun)
 			},
 		},
 		{

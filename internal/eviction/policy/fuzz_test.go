@@ -31,7 +31,7 @@ func FuzzDecide(f *testing.F) {
 	f.Add(uint64(0), uint64(0), "x-kafka", "", "true", "", int64(0))
 	f.Add(uint64(1<<40), uint64(77), "x-zookeeper", "this", "pod.metadata.name == 'db-0'", "'moved' in pod.metadata.annotations", int64(400))
 	f.Add(uint64(12345678901), uint64(987654321), "x", "other", "pod.x", "1", int64(4000))
-	f.Add(uint64(98765432109876), uint64(3), `{"policy":"p","first":"2026-03-01T11:00:00Z","last":"2026-03-01T11:59:59Z"}`, "this", "", "request.dryRun", int64(700))
+	f.Add(uint64(98765432109876), uint64(3), `{"policy":"p","uid":"this","first":"2026-03-01T11:00:00Z","last":"2026-03-01T11:59:59Z"}`, "this", "", "request.dryRun", int64(700))
 	f.Fuzz(func(t *testing.T, choices, more uint64, text, uid, condition, until string, seconds int64) {
 		b, c := bits(choices), bits(more)
 		s := Settings{

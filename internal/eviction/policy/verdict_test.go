@@ -112,7 +112,7 @@ func TestDeadline(t *testing.T) {
 	const before = `{"match":{"podSelector":{}},"action":{"event":{"reason":"Move","message":"move it"}},` + deny
 	held, refused, passes := "held, p, 429 TooManyRequests", "overdue, p, 429 TooManyRequests", "overdue, p, passes"
 	asked := func(first, last string) string {
-		return `{"policy":"p","first":"2026-03-01T` + first + `Z","last":"2026-03-01T` + last + `Z"}`
+		return `{"policy":"p","uid":"this","first":"2026-03-01T` + first + `Z","last":"2026-03-01T` + last + `Z"}`
 	}
 	since := "EvictionPolicy p has held the pod since 2026-03-01T12:00:00Z, and its deadline of 5m0s has passed"
 	for _, tt := range []struct {
@@ -150,13 +150,16 @@ func TestDeadline(t *testing.T) {
 			{time.Hour, passes, asked("12:00:00", "13:00:00"), []string{"EvictionPolicy p has held the pod since 2026-03-01T12:00:00Z, and its deadline of 1h0m0s has passed; the eviction passes"}},
 			{2*time.Hour + time.Second, held, asked("14:00:01", "14:00:01"), []string{"Move"}},
 		}},
-		{name: "what another policy wrote does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"q","first":"2026-03-01T11:00:00Z","last":"2026-03-01T11:59:59Z"}`, steps: []step{
+		{name: "what another policy wrote does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"q","uid":"this","first":"2026-03-01T11:00:00Z","last":"2026-03-01T11:59:59Z"}`, steps: []step{
+			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
+		}},
+		{name: "what was copied from another pod does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"that","first":"2026-03-01T11:00:00Z","last":"2026-03-01T11:59:59Z"}`, steps: []step{
 			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
 		}},
 		{name: "what no policy wrote does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `yesterday`, steps: []step{
 			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
 		}},
-		{name: "half of it does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","first":"2026-03-01T11:00:00Z"}`, steps: []step{
+		{name: "half of it does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2026-03-01T11:00:00Z"}`, steps: []step{
 			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
 		}},
 	} {
