@@ -21,9 +21,16 @@ import (
 // pod makes a pod that never runs: there is no node.
 func pod(t testing.TB, e *testkit.Env, namespace, name string, labels map[string]string) *corev1.Pod {
 	t.Helper()
+	return podOn(t, e, "", namespace, name, labels)
+}
+
+// podOn makes a pod of a node that may be there; nothing runs it.
+func podOn(t testing.TB, e *testkit.Env, node, namespace, name string, labels map[string]string) *corev1.Pod {
+	t.Helper()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: map[string]string{"other": "kept"}},
 		Spec: corev1.PodSpec{
+			NodeName:                     node,
 			AutomountServiceAccountToken: new(false),
 			Containers:                   []corev1.Container{{Name: "c", Image: "none"}},
 		},

@@ -125,7 +125,7 @@ func (j *judge) judge(ctx context.Context, s settings, req policy.Request) (poli
 			return v, nil
 		case apierrors.IsNotFound(err):
 			return policy.Verdict{}, errGone
-		case apierrors.IsConflict(err) && try < tries:
+		case replaced(err) && try < tries:
 			continue // another pod has its name now; that is judged by what it is itself
 		case v.OnError == policy.ByConfiguration:
 			return policy.Verdict{}, err

@@ -52,7 +52,7 @@ func result(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case apierrors.IsConflict(err):
+	case replaced(err):
 		return "conflict"
 	case apierrors.IsNotFound(err):
 		return "not-found"

@@ -6,7 +6,10 @@ package eviction
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,7 +70,7 @@ func (p *pods) read(ctx context.Context, s settings, req policy.Request) (pod, e
 		return pod{}, errGone
 	}
 	if err != nil {
-		p.learn(req.Namespace, err)
+		p.learn(req.Namespace, "get", err)
 		return pod{}, fmt.Errorf("get pod: %w", err)
 	}
 	return pod{meta: got.ObjectMeta, whole: got}, nil
@@ -95,10 +98,23 @@ func (p *pods) patch(ctx context.Context, s settings, o *metav1.ObjectMeta, with
 		metav1.PatchOptions{FieldManager: v1alpha1.EvictionFieldManager})
 	patches.WithLabelValues(result(err)).Inc()
 	if err != nil {
-		p.learn(o.Namespace, err)
+		p.learn(o.Namespace, "patch", err)
 		return fmt.Errorf("patch pod: %w", err)
 	}
 	return nil
+}
+
+// replaced says whether a write failed because its pod is gone and another has its
+// name. API servers refuse the UID of the old one as a change of that field.
+func replaced(err error) bool {
+	if apierrors.IsConflict(err) {
+		return true
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // within bounds one question to the API server.
@@ -124,9 +140,10 @@ func (p *pods) allowed(namespace string) error {
 	return fmt.Errorf("pods in namespace %s are beyond the rights of Holdfast, which asks again in %s", namespace, until.Sub(p.clock.Now()).Round(time.Second))
 }
 
-// learn remembers where Holdfast has no rights.
-func (p *pods) learn(namespace string, err error) {
-	if !apierrors.IsForbidden(err) {
+// learn remembers where Holdfast has no rights. Admission forbids as well, but one
+// pod and not the namespace; the words of the authorizer tell them apart.
+func (p *pods) learn(namespace, verb string, err error) {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot "+verb+" resource") {
 		return
 	}
 	p.mu.Lock()

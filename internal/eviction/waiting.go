@@ -113,7 +113,7 @@ func (w *waiting) release(ctx context.Context, key types.NamespacedName, h held)
 	}
 	_, err = w.client.CoreV1().Pods(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, text,
 		metav1.PatchOptions{FieldManager: v1alpha1.EvictionFieldManager})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if apierrors.IsNotFound(err) || replaced(err) {
 		return nil // it is gone, and another may have its name
 	}
 	if err != nil {

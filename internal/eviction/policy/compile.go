@@ -129,12 +129,13 @@ func compilePatterns(in map[string]v1alpha1.Pattern, path *field.Path) (out []pa
 		for _, mistake := range utilvalidation.IsQualifiedName(key) {
 			problems = append(problems, field.Invalid(path.Key(key), key, mistake))
 		}
-		value, err := regexp.Compile(`^(?:` + string(text) + `)$`)
+		// Alone first: in the group around it "a)|(?:b" would be one, and match parts.
+		_, err := regexp.Compile(string(text))
 		if err != nil {
 			problems = append(problems, field.Invalid(path.Key(key), string(text), "must be a regular expression in the syntax of RE2: "+err.Error()))
 			continue
 		}
-		out = append(out, pattern{key, value})
+		out = append(out, pattern{key, regexp.MustCompile(`^(?:` + string(text) + `)$`)})
 	}
 	slices.SortFunc(out, func(a, b pattern) int { return strings.Compare(a.key, b.key) })
 	return out, problems

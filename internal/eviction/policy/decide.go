@@ -217,7 +217,8 @@ func (p *Policy) failed(v Verdict, err error) Verdict {
 func (v Verdict) Failed(err error) Verdict {
 	v.Patch, v.Events, v.Outcome, v.Err = nil, nil, OutcomeError, err
 	if v.OnError == Allow {
-		v.Allowed, v.Warning = true, "Holdfast could not judge this eviction: "+err.Error()
+		v.Allowed, v.Code, v.Reason, v.Message = true, 0, "", ""
+		v.Warning = "Holdfast could not judge this eviction: " + err.Error()
 		return v
 	}
 	v.Allowed, v.Code, v.Reason = false, codeTooManyRequests, metav1.StatusReasonTooManyRequests

@@ -35,24 +35,39 @@ func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
 			v.Events = append(v.Events, Event{Reason: p.action.Event.Reason, Message: p.action.Event.Message})
 		}
 	}
-	if f.Now.Sub(asked.Last.Time) >= freshness {
+	overdue := p.deadline > 0 && f.Now.Sub(asked.First.Time) >= p.deadline
+	fresh := f.Now.Sub(asked.Last.Time) < freshness
+	if overdue && asked.Last.Sub(asked.First.Time) < p.deadline {
+		fresh = false // the first one after the deadline
+	}
+	if !fresh {
 		asked.Last = metav1.NewTime(f.Now)
 	}
 	want.Labels[v1alpha1.EvictingLabel] = p.Name
 	want.Annotations[v1alpha1.EvictionAskedAnnotation] = encode(asked)
-	if p.deadline == 0 || f.Now.Sub(asked.First.Time) < p.deadline {
-		return v
+	if overdue {
+		return p.pastDeadline(v, asked, !fresh)
 	}
+	return v
+}
+
+// pastDeadline is the verdict on a pod that has been held for too long. The Event
+// goes with each write of the time, so that a drainer that asks every few seconds
+// does not cause one each time.
+func (p *Policy) pastDeadline(v Verdict, asked v1alpha1.EvictionAsked, tell bool) Verdict {
 	since := fmt.Sprintf("EvictionPolicy %s has held the pod since %s, and its deadline of %s has passed",
 		p.Name, asked.First.UTC().Format(time.RFC3339), p.deadline)
 	v.Outcome = OutcomeOverdue
+	what := "; it is still refused"
 	if p.overdue == v1alpha1.OverdueAllow {
 		v.Allowed, v.Code, v.Reason, v.Message, v.Warning = true, 0, "", "", since
-		v.Events = append(v.Events, Event{Warning: true, Reason: "EvictionOverdue", Message: since + "; the eviction passes"})
-		return v
+		what = "; the eviction passes"
+	} else {
+		v.Message += ". " + since
 	}
-	v.Message += ". " + since
-	v.Events = append(v.Events, Event{Warning: true, Reason: "EvictionOverdue", Message: since + "; it is still refused"})
+	if tell {
+		v.Events = append(v.Events, Event{Warning: true, Reason: "EvictionOverdue", Message: since + what})
+	}
 	return v
 }
 

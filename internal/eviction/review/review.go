@@ -6,13 +6,13 @@
 package review
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 )
@@ -35,12 +35,12 @@ var ErrNoRequest = errors.New("the AdmissionReview has no request")
 
 // eviction has the fields of an Eviction that count, in each of its versions.
 type eviction struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        struct {
+	Metadata struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace"`
 	} `json:"metadata"`
 	DeleteOptions struct {
+		DryRun        []string `json:"dryRun"`
 		Preconditions struct {
 			UID types.UID `json:"uid"`
 		} `json:"preconditions"`
@@ -48,7 +48,9 @@ type eviction struct {
 }
 
 // Decode reads an AdmissionReview, of v1 or v1beta1. The dry run of a client that
-// leaves the field out is none.
+// leaves the field out is none, unless the Eviction says so itself: API servers
+// then make a dry run of it after they have asked for one that is none, as in
+// kubectl drain --dry-run=server.
 func Decode(body []byte) (Review, error) {
 	var in admissionv1.AdmissionReview
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -58,19 +60,26 @@ func Decode(body []byte) (Review, error) {
 		return Review{}, ErrNoRequest
 	}
 	out := Review{UID: in.Request.UID}
-	var e eviction
-	if raw := in.Request.Object.Raw; len(raw) > 0 {
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return Review{}, fmt.Errorf("decode the object of the request: %w", err)
-		}
-	}
-	if e.Kind != "Eviction" || e.APIVersion != "policy/v1" && e.APIVersion != "policy/v1beta1" {
+	raw := in.Request.Object.Raw
+	if len(raw) == 0 {
 		return out, nil
+	}
+	// The kind first: what the fields of another are is not for us to judge.
+	var kind metav1.TypeMeta
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		return Review{}, fmt.Errorf("decode the kind of the object: %w", err)
+	}
+	if kind.Kind != "Eviction" || kind.APIVersion != "policy/v1" && kind.APIVersion != "policy/v1beta1" {
+		return out, nil
+	}
+	var e eviction
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return Review{}, fmt.Errorf("decode the Eviction: %w", err)
 	}
 	out.Eviction = true
 	out.Request = policy.Request{
 		Namespace: e.Metadata.Namespace, Name: e.Metadata.Name, UID: e.DeleteOptions.Preconditions.UID,
-		DryRun: in.Request.DryRun != nil && *in.Request.DryRun,
+		DryRun: in.Request.DryRun != nil && *in.Request.DryRun || len(e.DeleteOptions.DryRun) > 0,
 		User:   in.Request.UserInfo.Username, Groups: in.Request.UserInfo.Groups,
 	}
 	if out.Request.Namespace == "" {

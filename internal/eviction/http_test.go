@@ -1,0 +1,103 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eviction
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+func TestHTTP_whatIsNoQuestion(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	r := newRig(t, e)
+	const kind = "application/json"
+	question := asks("default", "no-such-pod")
+	for _, tt := range []struct {
+		name, method, kind string
+		body               io.Reader
+		want               int
+		text               string
+	}{
+		{name: "a question", method: http.MethodPost, kind: kind, body: strings.NewReader(question), want: http.StatusOK},
+		{name: "the content type has a parameter", method: http.MethodPost, kind: kind + "; charset=utf-8", body: strings.NewReader(question), want: http.StatusOK},
+		{name: "another content type", method: http.MethodPost, kind: "text/plain", body: strings.NewReader(question), want: http.StatusUnsupportedMediaType, text: "the content type must be application/json"},
+		{name: "no content type", method: http.MethodPost, body: strings.NewReader(question), want: http.StatusUnsupportedMediaType, text: "the content type must be application/json"},
+		{name: "a content type with a mistake", method: http.MethodPost, kind: "application/json;;", body: strings.NewReader(question), want: http.StatusUnsupportedMediaType, text: "the content type must be application/json"},
+		{name: "somebody looks with a browser", method: http.MethodGet, kind: kind, want: http.StatusMethodNotAllowed, text: "post an AdmissionReview here"},
+		{name: "another method", method: http.MethodPut, kind: kind, body: strings.NewReader(question), want: http.StatusMethodNotAllowed, text: "post an AdmissionReview here"},
+		{name: "no body", method: http.MethodPost, kind: kind, want: http.StatusBadRequest, text: "decode AdmissionReview: unexpected end of JSON input"},
+		{name: "half a body", method: http.MethodPost, kind: kind, body: strings.NewReader(question[:40]), want: http.StatusBadRequest, text: "decode AdmissionReview: unexpected end of JSON input"},
+		{name: "no JSON", method: http.MethodPost, kind: kind, body: strings.NewReader("evict!"), want: http.StatusBadRequest},
+		{name: "JSON of another form", method: http.MethodPost, kind: kind, body: strings.NewReader(`["evict"]`), want: http.StatusBadRequest},
+		{name: "a request of another form", method: http.MethodPost, kind: kind, body: strings.NewReader(`{"request": "evict"}`), want: http.StatusBadRequest},
+		{name: "null", method: http.MethodPost, kind: kind, body: strings.NewReader("null"), want: http.StatusInternalServerError, text: "the AdmissionReview has no request"},
+		{name: "no request", method: http.MethodPost, kind: kind, body: strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`), want: http.StatusInternalServerError, text: "the AdmissionReview has no request"},
+		{name: "a request that is null", method: http.MethodPost, kind: kind, body: strings.NewReader(`{"request":null}`), want: http.StatusInternalServerError, text: "the AdmissionReview has no request"},
+		{name: "a body of just the limit", method: http.MethodPost, kind: kind, body: strings.NewReader(question + strings.Repeat(" ", maxBody-len(question))), want: http.StatusOK},
+		{name: "a body of one byte more", method: http.MethodPost, kind: kind, body: strings.NewReader(question + strings.Repeat(" ", maxBody-len(question)+1)), want: http.StatusRequestEntityTooLarge, text: "the body has more than 3145728 bytes"},
+		{name: "a body of unknown length that is too large", method: http.MethodPost, kind: kind, body: io.MultiReader(strings.NewReader(question), strings.NewReader(strings.Repeat(" ", maxBody))), want: http.StatusRequestEntityTooLarge, text: "the body has more than 3145728 bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			resp, text := r.post(t, tt.method, tt.kind, tt.body, "")
+			if resp.StatusCode != tt.want || tt.text != "" && strings.TrimSpace(text) != tt.text {
+				t.Errorf("got %s: %s, want %d: %s", resp.Status, text, tt.want, tt.text)
+			}
+			if allow := resp.Header.Get("Allow"); (allow == http.MethodPost) != (tt.want == http.StatusMethodNotAllowed) {
+				t.Errorf("got header Allow: %q", allow)
+			}
+		})
+	}
+}
+
+// The whole answer, as it is sent.
+func TestHTTP_theWholeAnswer(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	r := newRig(t, e)
+	p := kafkaPod(t, r, e.Namespace(t))
+	const before = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":`
+	for name, tt := range map[string]struct{ question, want string }{
+		"of v1":                    {asks(p.Namespace, p.Name), before + stays + "}"},
+		"of v1beta1":               {strings.Replace(asks(p.Namespace, p.Name), "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), before + stays + "}"},
+		"that the eviction passes": {asks(p.Namespace, p.Name, withUID("another")), before + passes + "}"},
+	} {
+		resp, text := r.post(t, http.MethodPost, "application/json", strings.NewReader(tt.question), "?timeout=5s")
+		if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: got %s with %v", name, resp.Status, resp.Header)
+		}
+		if diff := cmp.Diff(tt.want, text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The words are those of seed 000, and so is the level.
+func TestLog_anEvictionOutOfScope(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	r := newRig(t, e)
+	r.watched(t, "kafka-prod,kafka-dev")
+	ask := asks("app-namespace", "some-pod", func(request, _ question) { request["uid"] = "out-of-scope" })
+	if diff := cmp.Diff(`{"uid":"out-of-scope","allowed":true}`, r.ask(t, ask)); diff != "" {
+		t.Error(diff)
+	}
+	got := saidAbout("out-of-scope")
+	if !strings.Contains(got, `"level"=1 "msg"="Ignoring eviction request for Pod some-pod in namespace app-namespace - namespace not in watch list"`) ||
+		strings.Contains(got, "\n") {
+		t.Errorf("got %s", got)
+	}
+	if evictions, namespaces := r.filter.take(); evictions != 1 || namespaces != 1 {
+		t.Errorf("counted %d evictions of %d namespaces", evictions, namespaces)
+	}
+	if gets, patches := r.wire.calls(); gets+patches != 0 {
+		t.Errorf("got %d GETs and %d PATCHes, want none", gets, patches)
+	}
+}
