@@ -40,7 +40,11 @@ func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
 	}
 	want.Labels[v1alpha1.EvictingLabel] = p.Name
 	want.Annotations[v1alpha1.EvictionAskedAnnotation] = encode(asked)
-	if p.deadline == 0 || f.Now.Sub(asked.First.Time) < p.deadline {
+	if p.deadline == 0 {
+		return v
+	}
+	if due := asked.First.Add(p.deadline); f.Now.Before(due) {
+		v.Due = due
 		return v
 	}
 	since := fmt.Sprintf("EvictionPolicy %s has held the pod since %s, and its deadline of %s has passed",
