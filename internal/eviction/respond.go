@@ -23,7 +23,7 @@ const ResponderGate = "EvictionRequestResponder"
 // setupResponder makes the responder, and the watch that tells it of Evictions.
 func (g *Guard) setupResponder() {
 	g.responder = responder.New(responder.Options{
-		Client: g.o.Client, Serves: g.responds, Judge: g.handler.judge.respond, Clock: clock.RealClock{},
+		Client: g.o.Client, On: g.responds, InScope: g.inScope, Judge: g.handler.judge.respond, Clock: clock.RealClock{},
 	})
 	served := responder.NewServed(g.o.Client.Discovery())
 	g.evictions = newWatch(g.o.Metadata, watch{
@@ -33,17 +33,22 @@ func (g *Guard) setupResponder() {
 	})
 }
 
-// responds says whether Holdfast responds in a namespace.
-func (g *Guard) responds(ctx context.Context, namespace string) (bool, error) {
+// responds says whether Holdfast responds at all.
+func (g *Guard) responds() bool {
+	c, _ := g.o.Config()
+	return g.o.Respond() && c.Mode != configv1alpha1.ModeOff
+}
+
+// inScope says whether a namespace is in scope. The API server looks at its labels
+// for the webhook; nobody does for this.
+func (g *Guard) inScope(ctx context.Context, namespace string) (bool, error) {
 	s := g.settings()
 	switch {
-	case !g.o.Respond() || s.config.Mode == configv1alpha1.ModeOff || !s.scope.MatchesName(namespace):
+	case !s.scope.MatchesName(namespace):
 		return false, nil
 	case s.scope.Matches(namespace, nil):
 		return true, nil
 	}
-	// The API server looks at the labels of namespaces for the webhook; nobody does
-	// for this.
 	ns, err := g.handler.judge.facts.namespace(ctx, s, namespace)
 	if errors.Is(err, errGone) {
 		return false, nil

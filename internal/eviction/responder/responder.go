@@ -9,6 +9,7 @@ package responder
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	lifecyclev1alpha1 "k8s.io/api/lifecycle/v1alpha1"
@@ -29,14 +30,20 @@ import (
 // fieldManager is whom Holdfast's part of the status of an Eviction belongs to.
 const fieldManager = "holdfast-eviction-responder"
 
+// scopeAgain is how often it is looked whether the namespace of an Eviction is in
+// scope by now.
+const scopeAgain = time.Minute
+
 // Resource is what is watched.
 var Resource = lifecyclev1alpha1.SchemeGroupVersion.WithResource("evictions")
 
 // Options of a Responder.
 type Options struct {
 	Client kubernetes.Interface
-	// Serves says whether Holdfast acts in a namespace now.
-	Serves func(ctx context.Context, namespace string) (bool, error)
+	// On says whether Holdfast responds at all now, and InScope whether it does in a
+	// namespace.
+	On      func() bool
+	InScope func(ctx context.Context, namespace string) (bool, error)
 	// Judge judges an eviction and does what the verdict asks for; first is true
 	// when it is the first time for an Eviction. An error is passed over, as the
 	// API server passes over that of a webhook: after 20 minutes without a heartbeat
@@ -66,6 +73,9 @@ func (r *Responder) SetupWithManager(mgr ctrl.Manager) error {
 // Reconcile looks at one Eviction. It reads past any cache: what is written rests
 // on the state of the responder.
 func (r *Responder) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if !r.o.On() {
+		return reconcile.Result{}, nil // the watch begins anew, and tells of all
+	}
 	in, err := r.o.Client.LifecycleV1alpha1().Evictions(req.Namespace).Get(ctx, req.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil // it is gone, or the API server serves none any more
@@ -77,8 +87,8 @@ func (r *Responder) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	if serves, err := r.o.Serves(ctx, req.Namespace); err != nil || !serves {
-		return reconcile.Result{}, err
+	if inScope, err := r.o.InScope(ctx, req.Namespace); err != nil || !inScope {
+		return reconcile.Result{RequeueAfter: scopeAgain}, err
 	}
 	found, err := r.look(ctx, in, mine.HeartbeatTime == nil)
 	if err != nil {
