@@ -65,6 +65,7 @@ func (g *guard) newFeatures() []feature {
 			}
 			return c.Eviction, s
 		},
+		Respond: func() bool { return g.gates.Enabled(eviction.ResponderGate) },
 		Changed: g.admission.Wake,
 	})
 	eviction.RegisterMetrics(metrics.Registry)
@@ -103,6 +104,7 @@ func (g *guard) newFeatures() []feature {
 // gateSpecs are the feature gates of all features.
 var gateSpecs = map[featuregate.Feature]featuregate.VersionedSpecs{
 	deletion.ByDefaultGate: {{Version: version.MustParse("0.1"), Default: false, PreRelease: featuregate.Alpha}},
+	eviction.ResponderGate: {{Version: version.MustParse("0.1"), Default: false, PreRelease: featuregate.Alpha}},
 }
 
 // crdGroups are the groups of the CRDs that Holdfast brings.

@@ -9,6 +9,8 @@
 //
 //   - policy decides, without I/O;
 //   - review is the form of questions and answers;
+//   - progress says, without I/O, what to report about an Eviction of the API group
+//     lifecycle.k8s.io, and responder does that, behind a feature gate;
 //   - this package answers the webhook, does what a verdict asks for, and keeps
 //     the status of policies.
 package eviction

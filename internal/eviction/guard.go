@@ -22,6 +22,7 @@ import (
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
+	"github.com/holdfast-dev/holdfast/internal/eviction/responder"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
@@ -50,6 +51,9 @@ type Options struct {
 	// Config is what is in force, with its scope; it must be safe for concurrent
 	// use.
 	Config func() (configv1alpha1.EvictionConfiguration, scope.Scope)
+	// Respond says whether the gate ResponderGate is on; it must be safe for
+	// concurrent use.
+	Respond func() bool
 	// Changed is called when the webhooks that are wanted may be others.
 	Changed func()
 }
@@ -65,6 +69,9 @@ type Guard struct {
 	controller *controller
 	tally      *tally.Tally[counts]
 	checks     *checks
+	// responder answers Evictions of lifecycle.k8s.io, which evictions follows.
+	responder *responder.Responder
+	evictions *watch
 	// synced says whether all policies are known.
 	synced func() bool
 }
@@ -81,11 +88,11 @@ func NewGuard(o Options) *Guard {
 	g.tally = tally.New((*counts).add, g.controller.write)
 	g.cache = newWatch(o.Metadata, watch{
 		settings: g.settings, handler: nothing{},
-		wanted: func(s settings) bool { return s.config.Pods == configv1alpha1.PodsCached },
+		wanted: func(_ context.Context, s settings) bool { return s.config.Pods == configv1alpha1.PodsCached },
 	})
 	g.waiting = newWatch(o.Metadata, watch{
 		label: v1alpha1.EvictingLabel, leaderOnly: true, settings: g.settings, handler: held,
-		wanted: func(settings) bool { return len(g.policies.names()) > 0 || held.all() > 0 },
+		wanted: func(context.Context, settings) bool { return len(g.policies.names()) > 0 || held.all() > 0 },
 	})
 	pods := &pods{client: o.Client, cached: g.cache.get, clock: clock.RealClock{}}
 	g.checks = newChecks(o.Client, g.settings, pods.withoutRights)
@@ -99,6 +106,7 @@ func NewGuard(o Options) *Guard {
 		filter:   g.filter,
 		clock:    clock.RealClock{},
 	}}
+	g.setupResponder()
 	return g
 }
 
@@ -125,7 +133,10 @@ func (g *Guard) SetupWithManager(ctx context.Context, mgr ctrl.Manager) (err err
 	if err := g.controller.setupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up EvictionPolicies: %w", err)
 	}
-	for _, part := range []interface{ Start(context.Context) error }{g.filter, g.cache, g.waiting, g.tally, g.checks} {
+	if err := g.responder.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up the responder: %w", err)
+	}
+	for _, part := range []interface{ Start(context.Context) error }{g.filter, g.cache, g.waiting, g.evictions, g.tally, g.checks} {
 		if err := mgr.Add(part); err != nil {
 			return err
 		}
@@ -144,6 +155,7 @@ func (g *Guard) policyChanged(name string) {
 func (g *Guard) Wake() {
 	g.cache.Wake()
 	g.waiting.Wake()
+	g.evictions.Wake()
 	g.checks.Wake()
 	for _, name := range g.policies.names() {
 		g.controller.changed(name) // its status says what the mode is

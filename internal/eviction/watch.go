@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -20,12 +21,16 @@ import (
 // watchAgain is how often a watch that is forbidden is tried again.
 const watchAgain = 5 * time.Minute
 
-// watch follows the metadata of pods, of those with a label or of all, wherever
-// the scope says so.
+var podResource = corev1.SchemeGroupVersion.WithResource("pods")
+
+// watch follows the metadata of pods or of another resource, of those with a label
+// or of all, wherever the scope says so.
 type watch struct {
-	label string
+	// resource is that of pods where it is empty.
+	resource schema.GroupVersionResource
+	label    string
 	// wanted says whether there is anything to follow now.
-	wanted func(settings) bool
+	wanted func(context.Context, settings) bool
 	// leaderOnly says that only the leader follows.
 	leaderOnly bool
 	settings   func() settings
@@ -38,6 +43,9 @@ type watch struct {
 }
 
 func newWatch(c metadata.Interface, w watch) *watch {
+	if w.resource.Empty() {
+		w.resource = podResource
+	}
 	w.wake, w.stop = make(chan struct{}, 1), make(chan inventory.Source, 1)
 	w.running = map[inventory.Source]bool{}
 	out := &w
@@ -90,7 +98,7 @@ func (w *watch) forget() {
 func (w *watch) align(ctx context.Context) {
 	s := w.settings()
 	wanted := map[inventory.Source]bool{}
-	if s.config.Mode != configv1alpha1.ModeOff && w.wanted(s) {
+	if s.config.Mode != configv1alpha1.ModeOff && w.wanted(ctx, s) {
 		for _, source := range w.sources(s) {
 			wanted[source] = true
 		}
@@ -108,7 +116,7 @@ func (w *watch) align(ctx context.Context) {
 			continue
 		}
 		if err := w.watches.Start(ctx, source); err != nil {
-			ctrl.Log.WithName("eviction").Error(err, "Pods cannot be watched", "namespace", source.Namespace)
+			ctrl.Log.WithName("eviction").Error(err, "Objects cannot be watched", "resource", source.Resource.Resource, "namespace", source.Namespace)
 			continue
 		}
 		w.running[source] = true
@@ -118,23 +126,21 @@ func (w *watch) align(ctx context.Context) {
 // sources are one for each namespace where the scope lists them, and one for all
 // otherwise.
 func (w *watch) sources(s settings) []inventory.Source {
-	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	names, finite := s.scope.Names()
 	if !finite {
-		return []inventory.Source{{Resource: pods, Label: w.label}}
+		return []inventory.Source{{Resource: w.resource, Label: w.label}}
 	}
 	out := make([]inventory.Source, 0, len(names))
 	for _, ns := range names {
-		out = append(out, inventory.Source{Resource: pods, Label: w.label, Namespace: ns})
+		out = append(out, inventory.Source{Resource: w.resource, Label: w.label, Namespace: ns})
 	}
 	return out
 }
 
 // get returns the metadata of a pod if it is known.
 func (w *watch) get(namespace, name string) (*metav1.ObjectMeta, bool) {
-	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	for _, ns := range []string{metav1.NamespaceAll, namespace} {
-		if o := w.watches.Object(inventory.Source{Resource: pods, Label: w.label, Namespace: ns}, namespace, name); o != nil {
+		if o := w.watches.Object(inventory.Source{Resource: w.resource, Label: w.label, Namespace: ns}, namespace, name); o != nil {
 			return &o.ObjectMeta, true
 		}
 	}
@@ -153,7 +159,7 @@ func (w *watch) Synced(s inventory.Source) { w.handler.Synced(s) }
 // Failed implements inventory.Handler. What is forbidden is left alone for a
 // while, as each try is one more refusal in the audit log.
 func (w *watch) Failed(s inventory.Source, err error) {
-	ctrl.Log.WithName("eviction").Info("Pods cannot be watched", "namespace", s.Namespace, "label", s.Label, "error", err.Error())
+	ctrl.Log.WithName("eviction").Info("Objects cannot be watched", "resource", s.Resource.Resource, "namespace", s.Namespace, "label", s.Label, "error", err.Error())
 	if apierrors.IsForbidden(err) {
 		select {
 		case w.stop <- s:

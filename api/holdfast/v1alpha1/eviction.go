@@ -20,6 +20,11 @@ const (
 
 	// EvictionFieldManager is whom the writes of the eviction guard belong to.
 	EvictionFieldManager = "holdfast-eviction"
+
+	// EvictionResponder is what a pod lists in spec.evictionResponders so that its
+	// EvictionPolicies also answer EvictionRequests. It is the key of a label on the
+	// Evictions of such pods, too.
+	EvictionResponder = "eviction.holdfast.dev/guard"
 )
 
 // EvictionAsked says when the eviction of a pod was asked for.

@@ -120,6 +120,9 @@ type Verdict struct {
 	Message string
 	// Warning for whoever asks; empty for none.
 	Warning string
+	// Due is when the policy's deadline for a pod that it holds passes; zero if it
+	// has none, or has passed.
+	Due time.Time
 
 	// Patch is what to write to the pod; nil if nothing is to be written.
 	Patch *Patch

@@ -48,6 +48,9 @@ func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
 	if overdue {
 		return p.pastDeadline(v, asked, !fresh)
 	}
+	if p.deadline > 0 {
+		v.Due = asked.First.Add(p.deadline)
+	}
 	return v
 }
 
