@@ -48,6 +48,7 @@ func newRootCommand(s *ui.Streams) *cobra.Command {
 		newProtectionsCommand(c, nil),
 		newWhyCommand(c),
 		newOverrideCommand(c),
+		newDrainsCommand(c, nil),
 		newVersionCommand(c, nil),
 		newExitCodesTopic(),
 	)
