@@ -123,3 +123,31 @@ func (c *clients) names(ctx context.Context, k kind, namespace string) []string 
 	}
 	return out
 }
+
+// completeNamesOf completes names of one kind, with the type before a slash too
+// if it was typed. Several says that there can be more than one.
+func (c *clients) completeNamesOf(k kind, several bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		const done = cobra.ShellCompDirectiveNoFileComp
+		if len(args) > 0 && !several {
+			return nil, done
+		}
+		ns, err := "", error(nil)
+		if k.Namespaced {
+			if ns, err = c.namespace(); err != nil {
+				return nil, done
+			}
+		}
+		prefix := ""
+		if resource, _, ok := strings.Cut(typed, "/"); ok {
+			prefix = resource + "/"
+		}
+		var out []string
+		for _, name := range c.names(cmd.Context(), k, ns) {
+			if name = prefix + name; !slices.Contains(args, name) {
+				out = append(out, name)
+			}
+		}
+		return out, done
+	}
+}

@@ -56,6 +56,16 @@ var (
 		GroupVersionResource: v1alpha1.GroupVersion.WithResource("deletionoverrides"),
 		Kind:                 "DeletionOverride",
 	}
+	evictionPoliciesKind = kind{
+		GroupVersionResource: v1alpha1.GroupVersion.WithResource("evictionpolicies"),
+		Kind:                 "EvictionPolicy",
+	}
+	podsKind = kind{
+		GroupVersionResource: podsResource, Kind: "Pod", Namespaced: true,
+	}
+	nodesKind = kind{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Kind: "Node",
+	}
 	clusterRolesKind = kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 		Kind:                 "ClusterRole",

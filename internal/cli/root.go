@@ -20,7 +20,10 @@ An object is protected by the label holdfast.dev/deletion-protected=Always.
 Everybody who may edit an object may protect it. Taking the protection away
 needs the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev.
 ResourceDeletionProtections protect objects without a label, by what they
-select; a DeletionOverride lets one protected object go for a while.`
+select; a DeletionOverride lets one protected object go for a while.
+
+"why drain NODE" says before an upgrade what would hold up the drain of a node,
+and "drains" lists the pods that wait for their operators to move them.`
 
 // Command is the whole command line, for its reference. It is not run.
 func Command() *cobra.Command {
@@ -54,6 +57,7 @@ func newRootCommand(s *ui.Streams) *cobra.Command {
 		newProtectionsCommand(c, nil),
 		newWhyCommand(c),
 		newOverrideCommand(c),
+		newDrainsCommand(c, nil),
 		newVersionCommand(c, nil),
 		newExitCodesTopic(),
 	)

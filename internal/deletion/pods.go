@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,18 +25,5 @@ func (g *Guard) ProtectsPod(ctx context.Context, namespace string, o *metav1.Obj
 	if err != nil {
 		return "", fmt.Errorf("get namespace: %w", err)
 	}
-	if ns.DeletionTimestamp != nil || !where.Matches(namespace, ns.Labels) {
-		return "", nil
-	}
-	for _, f := range policy.NewRules(c).Decide(policy.Request{
-		Operation: admissionv1.Delete,
-		Resource:  corev1.Resource("pods"),
-		Namespace: namespace,
-		OldObject: &metav1.PartialObjectMetadata{ObjectMeta: *o},
-	}) {
-		if !f.WarnOnly {
-			return f.Message, nil
-		}
-	}
-	return "", nil
+	return policy.ProtectsPod(c, where, &ns.ObjectMeta, o), nil
 }

@@ -32,9 +32,9 @@ import (
 const (
 	// DrainCleanerName is the name of the Strimzi Drain Cleaner's webhook, which is
 	// part of every refusal that its users see.
-	DrainCleanerName = "strimzi-drain-cleaner.strimzi.io"
+	DrainCleanerName = policy.DrainCleanerWebhook
 	// WebhookName is that of the webhook where the Drain Cleaner's rules are off.
-	WebhookName = "eviction.holdfast.dev"
+	WebhookName = policy.Webhook
 	// validateName is that of the webhook for EvictionPolicies.
 	validateName = "evictionpolicy.holdfast.dev"
 	eventSource  = "holdfast-guard"
@@ -113,15 +113,7 @@ func NewGuard(o Options) *Guard {
 // settings are what is in force now.
 func (g *Guard) settings() settings {
 	c, s := g.o.Config()
-	return settings{config: c, scope: s, policy: policy.Settings{
-		Mode:     c.Mode,
-		Policies: g.policies.all(),
-		DrainCleaner: policy.DrainCleaner{
-			Enabled: ptr.Deref(c.DrainCleaner.Enabled, true), Deny: ptr.Deref(c.DrainCleaner.DenyEviction, true),
-			Kafka: ptr.Deref(c.DrainCleaner.Kafka, true), ZooKeeper: ptr.Deref(c.DrainCleaner.ZooKeeper, true),
-		},
-		RefuseProtected: c.ProtectedPods == configv1alpha1.OutageRefuses,
-	}}
+	return settings{config: c, scope: s, policy: policy.NewSettings(c, g.policies.all())}
 }
 
 // SetupWithManager adds the parts to the manager: what knows and answers to every
