@@ -91,7 +91,7 @@ func within30m(s *v1alpha1.EvictionPolicySpec) {
 func askedAgo(name string, first, last time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		metav1.SetMetaDataLabel(&p.ObjectMeta, v1alpha1.EvictingLabel, name)
-		metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.EvictionAskedAnnotation, `{"policy":"`+name+
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.EvictionAskedAnnotation, `{"uid":"`+string(p.UID)+`","policy":"`+name+
 			`","first":"`+evictionNow.Add(-first).Format(time.RFC3339)+`","last":"`+evictionNow.Add(-last).Format(time.RFC3339)+`"}`)
 	}
 }
