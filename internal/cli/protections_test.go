@@ -33,11 +33,11 @@ func TestPrintProtections(t *testing.T) {
 		testProtection("partly", 1, metav1.ConditionFalse, "Unenforceable"),
 		fresh,
 	})
-	const want = `NAME      MODE        MATCHES     READY                  REASON
-changed   Always      <unknown>   Unknown                for the shop
-new       Cascading   <unknown>   Unknown                <none>
-partly    Always      3           False: Unenforceable   for the shop
-whole     Always      3           True                   for the shop
+	const want = `NAME      MODE        MATCHES     DENIALS   READY                  REASON
+changed   Always      <unknown>   -         Unknown                for the shop
+new       Cascading   <unknown>   -         Unknown                <none>
+partly    Always      3           -         False: Unenforceable   for the shop
+whole     Always      3           -         True                   for the shop
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -144,6 +144,9 @@ func (j *judge) decide(ctx context.Context, s settings, f *policy.Facts) (policy
 		err := j.find(ctx, s, f, v.Need)
 		switch {
 		case err == nil:
+		case v.Policy != "" && v.Mode != s.policy.Mode: // it only tells, and cannot
+			ctrl.Log.WithName("eviction").Error(err, "An EvictionPolicy on trial cannot be applied", "policy", v.Policy)
+			f.Skip = f.Skip.Clone().Insert(v.Policy)
 		case errors.Is(err, errGone), v.OnError == policy.ByConfiguration:
 			return policy.Verdict{}, err
 		default:
@@ -184,8 +187,10 @@ func (j *judge) told(log logr.Logger, v policy.Verdict, r review.Review, took ti
 	allowed := v.Allowed || !v.Enforced()
 	count(by, string(v.Outcome), allowed, r.Request.DryRun)
 	duration.WithLabelValues(by, string(v.Outcome)).Observe(took.Seconds())
-	if v.Policy != "" && !r.Request.DryRun {
-		j.counted(v)
+	for _, one := range append([]policy.Verdict{v}, v.Trials...) {
+		if one.Policy != "" && !r.Request.DryRun {
+			j.counted(one)
+		}
 	}
 	log = log.WithValues("by", by, "policy", v.Policy, "outcome", v.Outcome, "mode", v.Mode, "allowed", allowed,
 		"written", v.Patch != nil, "took", took.String())

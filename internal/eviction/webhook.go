@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,19 +102,27 @@ func patience(timeout string) time.Duration {
 }
 
 // answerTo puts a verdict into an answer. Below mode Enforce a refusal is only
-// told.
+// told, and so is what policies on trial would have said.
 func answerTo(v policy.Verdict) review.Answer {
-	if v.Allowed {
-		return review.Answer{Allowed: true, Warning: v.Warning}
+	out := review.Answer{Allowed: true}
+	if v.Warning != "" {
+		out.Warnings = append(out.Warnings, v.Warning)
 	}
-	switch v.Mode {
-	case configv1alpha1.ModeEnforce:
-		return review.Answer{Code: v.Code, Reason: v.Reason, Message: v.Message}
-	case configv1alpha1.ModeWarn:
-		return review.Answer{Allowed: true, Warning: v.Message, Audit: v.Message}
-	default:
-		return review.Answer{Allowed: true, Audit: v.Message}
+	if !v.Allowed && v.Enforced() {
+		out = review.Answer{Code: v.Code, Reason: v.Reason, Message: v.Message}
 	}
+	var audit []string
+	for _, told := range append([]policy.Verdict{v}, v.Trials...) {
+		if told.Allowed || told.Enforced() {
+			continue
+		}
+		audit = append(audit, told.Message)
+		if told.Mode == configv1alpha1.ModeWarn {
+			out.Warnings = append(out.Warnings, told.Message)
+		}
+	}
+	out.Audit = strings.Join(audit, "; ")
+	return out
 }
 
 // unjudged is the answer where the configuration refuses what cannot be judged.

@@ -69,8 +69,9 @@ type EvictionPolicySpec struct {
 	// +kubebuilder:default=Refuse
 	OnError OutageVerdict `json:"onError,omitempty"`
 
-	// mode is Off, Audit, Warn or Enforce. Below Enforce nothing is done and every
-	// eviction passes. Default: Enforce.
+	// mode is Off, Audit, Warn or Enforce. Below Enforce the policy decides nothing
+	// and does nothing: it tells what it would have said, in the audit log or as a
+	// warning too, and the next policy or rule that matches decides. Default: Enforce.
 	// +optional
 	// +kubebuilder:default=Enforce
 	// +kubebuilder:validation:Enum=Off;Audit;Warn;Enforce

@@ -16,7 +16,9 @@ import (
 
 // Decide says what becomes of an eviction, or what it needs to know first. What
 // protects a pod from deletion comes first, then the policies in their order,
-// then the rules of the Drain Cleaner.
+// then the rules of the Drain Cleaner. A policy whose mode is weaker than that of
+// the guard decides nothing: it tells what it would have said, and the next one
+// decides.
 func Decide(s Settings, f Facts) Verdict {
 	v := decide(s, f)
 	if v.Need != NeedNothing {
@@ -34,15 +36,25 @@ func decide(s Settings, f Facts) Verdict {
 			return v
 		}
 	}
+	var trials []Verdict
 	for _, p := range s.Policies {
-		if v, ok := p.decide(s, f); ok {
+		v, ok := p.decide(s, f)
+		switch {
+		case !ok || f.Skip.Has(p.Name):
+		case v.Need == NeedNothing && v.Mode != s.Mode:
+			v.Patch, v.Events = nil, nil
+			trials = append(trials, v)
+		default:
+			v.Trials = trials
 			return v
 		}
 	}
-	if v, ok := s.DrainCleaner.decide(s, f); ok {
-		return v
+	v, ok := s.DrainCleaner.decide(s, f)
+	if !ok {
+		v = Verdict{Mode: s.Mode, Outcome: OutcomeNone, Allowed: true}
 	}
-	return Verdict{Mode: s.Mode, Outcome: OutcomeNone, Allowed: true}
+	v.Trials = trials
+	return v
 }
 
 func protected(s Settings, f Facts) (Verdict, bool) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 )
@@ -40,7 +41,9 @@ type Facts struct {
 	// Protection names what protects the pod from deletion, "" for nothing; nil if
 	// that has not been asked.
 	Protection *string
-	Now        time.Time
+	// Skip are the names of policies that are left out.
+	Skip sets.Set[string]
+	Now  time.Time
 }
 
 // Node is what counts of a node.
@@ -123,6 +126,9 @@ type Verdict struct {
 	// Due is when the policy's deadline for a pod that it holds passes; zero if it
 	// has none, or has passed.
 	Due time.Time
+
+	// Trials are what policies in a weaker mode would have said.
+	Trials []Verdict
 
 	// Patch is what to write to the pod; nil if nothing is to be written.
 	Patch *Patch

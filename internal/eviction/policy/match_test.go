@@ -96,7 +96,10 @@ func TestOrder(t *testing.T) {
 		{name: "one that is off is passed over", policies: []string{`a: {"mode":"Off",` + all + `}`, `b: {` + all + `}`}, want: "held, b, 429 TooManyRequests"},
 		{name: "a policy goes before the Drain Cleaner", policies: []string{`a: {"match":{"podSelector":{}},"verdict":{"type":"Allow"}}`}, want: "allowed, a, passes"},
 		{name: "the Drain Cleaner comes after them", policies: []string{`a: {"match":{"namespaces":["x"],"podSelector":{}},` + deny + `}`}, want: "held, drain cleaner, 500, writes strimzi.io/manual-rolling-update=true"},
-		{name: "one that only audits decides too", policies: []string{`a: {"mode":"Audit",` + all + `}`}, want: "held, a, in mode Audit, 429 TooManyRequests"},
+		{
+			name: "one on trial tells, and the next decides", policies: []string{`a: {"mode":"Audit",` + all + `}`, `b: {"mode":"Warn",` + all + `}`},
+			want: "held, drain cleaner, 500, writes strimzi.io/manual-rolling-update=true; on trial: held, a, in mode Audit, 429 TooManyRequests; on trial: held, b, in mode Warn, 429 TooManyRequests",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := enforced(compiled(t, tt.policies...)...)
@@ -105,7 +108,11 @@ func TestOrder(t *testing.T) {
 			if v.Patch != nil && v.Policy != "" {
 				v.Patch = nil // its own bookkeeping
 			}
-			if diff := cmp.Diff(tt.want, brief(v)); diff != "" {
+			got := brief(v)
+			for _, trial := range v.Trials {
+				got += "; on trial: " + brief(trial)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -125,6 +132,9 @@ func TestModes_theWeakerCounts(t *testing.T) {
 		s := enforced(compiled(t, fmt.Sprintf(`p: {"mode":%q,"match":{"podSelector":{}},"action":{"annotations":{"a":"b"},"event":{"reason":"R","message":"m"}},%s}`, tt.one, deny))...)
 		s.Mode = tt.whole
 		v := Decide(s, about(pod()))
+		if len(v.Trials) > 0 {
+			v = v.Trials[0]
+		}
 		if v.Mode != tt.want || v.Allowed || v.Code != 429 {
 			t.Errorf("%s and %s: got %+v, want mode %s", tt.whole, tt.one, v, tt.want)
 		}

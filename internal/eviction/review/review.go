@@ -95,8 +95,8 @@ type Answer struct {
 	Code    int32
 	Reason  metav1.StatusReason
 	Message string
-	// Warning for whoever asks; empty for none.
-	Warning string
+	// Warnings for whoever asks.
+	Warnings []string
 	// Audit is for the API server's audit log; empty for none.
 	Audit string
 }
@@ -107,12 +107,9 @@ const auditKey = "refusal"
 // Encode writes an answer, in v1 whatever the version of the question: the parts
 // that are used are the same.
 func Encode(uid types.UID, a Answer) ([]byte, error) {
-	response := &admissionv1.AdmissionResponse{UID: uid, Allowed: a.Allowed}
+	response := &admissionv1.AdmissionResponse{UID: uid, Allowed: a.Allowed, Warnings: a.Warnings}
 	if !a.Allowed {
 		response.Result = &metav1.Status{Code: a.Code, Reason: a.Reason, Message: a.Message}
-	}
-	if a.Warning != "" {
-		response.Warnings = []string{a.Warning}
 	}
 	if a.Audit != "" {
 		response.AuditAnnotations = map[string]string{auditKey: a.Audit}

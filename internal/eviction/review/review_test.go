@@ -116,7 +116,7 @@ func TestEncode(t *testing.T) {
 			want: `{"uid":"u","allowed":false,"status":{"metadata":{},"message":"m","reason":"TooManyRequests","code":429}}`,
 		},
 		{
-			name: "a warning and a word for the audit log", answer: Answer{Allowed: true, Warning: "w", Audit: "a"},
+			name: "a warning and a word for the audit log", answer: Answer{Allowed: true, Warnings: []string{"w"}, Audit: "a"},
 			want: `{"uid":"u","allowed":true,"auditAnnotations":{"refusal":"a"},"warnings":["w"]}`,
 		},
 	} {

@@ -150,10 +150,10 @@ func TestLoad_refuses(t *testing.T) {
 			document: header + "scop: {}\nDeletion: {}\ndeletion: {labels: {strict: true}}\nscope: {namespaceSelector: {labels: {}}}\n",
 			want: []string{
 				"Deletion: Forbidden: there is no such field: known here are " +
-					"admission, apiVersion, certificates, deletion, featureGates, kind, scope",
+					"admission, apiVersion, certificates, deletion, eviction, featureGates, kind, scope",
 				"deletion.labels.strict: Forbidden: there is no such field: known here are karmada, kruise",
 				"scop: Forbidden: there is no such field: known here are " +
-					"admission, apiVersion, certificates, deletion, featureGates, kind, scope",
+					"admission, apiVersion, certificates, deletion, eviction, featureGates, kind, scope",
 				"scope.namespaceSelector.labels: Forbidden: there is no such field: known here are matchExpressions, matchLabels",
 			},
 		},
@@ -376,6 +376,17 @@ deletion:
   overrides:
     approval: NotRequired
     maxDuration: 1h0m0s
+eviction:
+  drainCleaner:
+    denyEviction: true
+    enabled: true
+    kafka: true
+    zookeeper: true
+  filter: Handler
+  mode: Enforce
+  onOutage: Allow
+  pods: Read
+  protectedPods: Allow
 kind: HoldfastConfiguration
 scope:
   namespaces:
