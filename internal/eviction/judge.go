@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/eviction/review"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/platform/uid"
 )
 
 // tries is how often an eviction is judged when the pod is replaced meanwhile.
@@ -125,7 +126,7 @@ func (j *judge) judge(ctx context.Context, s settings, req policy.Request) (poli
 			return v, nil
 		case apierrors.IsNotFound(err):
 			return policy.Verdict{}, errGone
-		case replaced(err) && try < tries:
+		case uid.Changed(err) && try < tries:
 			continue // another pod has its name now; that is judged by what it is itself
 		case v.OnError == policy.ByConfiguration:
 			return policy.Verdict{}, err

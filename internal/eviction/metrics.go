@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/uid"
 )
 
 var (
@@ -52,7 +54,7 @@ func result(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case replaced(err):
+	case uid.Changed(err):
 		return "conflict"
 	case apierrors.IsNotFound(err):
 		return "not-found"

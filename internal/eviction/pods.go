@@ -6,9 +6,7 @@ package eviction
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,19 +100,6 @@ func (p *pods) patch(ctx context.Context, s settings, o *metav1.ObjectMeta, with
 		return fmt.Errorf("patch pod: %w", err)
 	}
 	return nil
-}
-
-// replaced says whether a write failed because its pod is gone and another has its
-// name. API servers refuse the UID of the old one as a change of that field.
-func replaced(err error) bool {
-	if apierrors.IsConflict(err) {
-		return true
-	}
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // within bounds one question to the API server.

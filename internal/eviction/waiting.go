@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/uid"
 )
 
 // waiting knows the pods that policies hold, on the leader.
@@ -113,7 +114,7 @@ func (w *waiting) release(ctx context.Context, key types.NamespacedName, h held)
 	}
 	_, err = w.client.CoreV1().Pods(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, text,
 		metav1.PatchOptions{FieldManager: v1alpha1.EvictionFieldManager})
-	if apierrors.IsNotFound(err) || replaced(err) {
+	if apierrors.IsNotFound(err) || uid.Changed(err) {
 		return nil // it is gone, and another may have its name
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+	"github.com/holdfast-dev/holdfast/internal/platform/uid"
 )
 
 // work takes one object off the queue; false ends the worker.
@@ -224,7 +225,7 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 	m.note(t, p.kind.GroupKind(), err)
 	if err != nil {
 		delete(m.last, t) // the queue paces another try
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		if apierrors.IsNotFound(err) || uid.Changed(err) {
 			delete(m.recent, p.object.UID)
 			return nil
 		}
@@ -249,7 +250,7 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 func (m *Marker) note(t target, kind schema.GroupKind, err error) {
 	before := len(m.unmarked[kind])
 	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case err == nil, apierrors.IsNotFound(err), uid.Changed(err):
 		m.marked(t, kind)
 	case m.unmarked[kind] == nil:
 		m.unmarked[kind] = map[target]string{t: err.Error()}

@@ -81,7 +81,7 @@ func NewWriter(c metadata.Interface) *Writer { return &Writer{client: c} }
 
 // Write gives the object of a UID exactly these marks, by one server-side apply
 // of nothing but them. An object that is gone, or that has another UID, is an
-// error: NotFound or Conflict.
+// error: NotFound, or one that uid.Changed knows.
 func (w *Writer) Write(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, s Set) (*metav1.PartialObjectMetadata, error) {
 	labels, annotations := map[string]string{}, map[string]string{}
 	for key, m := range s {
