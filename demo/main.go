@@ -18,6 +18,9 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
@@ -45,6 +48,7 @@ func main() { os.Exit(program()) }
 func program() (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	ctrl.SetLogger(logr.Discard()) // what matters is an error, and is printed
 	d := demo{out: os.Stdout, progress: os.Stderr, kubeconfig: os.Getenv(kubeconfigVariable)}
 	if err := d.command(ctx, os.Args[1:]); err != nil {
 		switch {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/holdfast-dev/holdfast/internal/testkit/kwok"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
@@ -19,6 +20,11 @@ func (d demo) run(ctx context.Context) (err error) {
 		return fmt.Errorf("make folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if d.kubeconfig == "" { // what it says of a first build comes before the story
+		if _, err := kwok.Binary(ctx, d.progress); err != nil {
+			return err
+		}
+	}
 	s, err := newStage(ctx, dir, d.kubeconfig, d.progress)
 	if s != nil {
 		defer func() { err = errors.Join(err, s.leave(ctx)) }()
@@ -26,12 +32,15 @@ func (d demo) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return table(d.out, tell(ctx, d.out, s, story(s.namespace)))
+	return table(d.out, tell(ctx, d.out, s, story(s.namespace, !s.mine)))
 }
 
-// story is everything that is told, in a namespace that the story makes.
-func story(namespace string) []chapter {
-	return []chapter{installation(), protectionByLabel(namespace), consequences(namespace), outage(namespace), emergencyStop(namespace)}
+// story is everything that is told, in a namespace that the story makes, on a
+// local control plane or on an existing cluster.
+func story(namespace string, local bool) []chapter {
+	return []chapter{
+		installation(), protectionByLabel(namespace), consequences(namespace), evictions(local), outage(namespace), emergencyStop(namespace),
+	}
 }
 
 // isReady waits until Holdfast says that it is ready, of which there is nothing

@@ -24,7 +24,7 @@ func TestRun_theWholeStoryComesOutAsExpected(t *testing.T) {
 	if err := d.run(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	mustBeWhole(t, out.String())
+	mustBeWhole(t, out.String(), story(localNamespace, true))
 	mustBeEmpty(t, temp)
 }
 
@@ -63,7 +63,7 @@ func TestRun_leavesAnExistingClusterAsItWas(t *testing.T) {
 	if err := d.run(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	mustBeWhole(t, out.String())
+	mustBeWhole(t, out.String(), story(localNamespace, false))
 	if diff := cmp.Diff(before, list()); diff != "" {
 		t.Errorf("the cluster is not as it was (-before +after):\n%s", diff)
 	}
@@ -92,12 +92,12 @@ func TestRun_leavesAnExistingClusterAsItWas(t *testing.T) {
 }
 
 // mustBeWhole looks at the output of a story that came out as expected.
-func mustBeWhole(t *testing.T, out string) {
+func mustBeWhole(t *testing.T, out string, told []chapter) {
 	t.Helper()
 	steps := 0
-	for _, c := range story(localNamespace) {
+	for _, c := range told {
 		steps += len(c.steps)
-		if !strings.Contains(out, "=== "+c.title) {
+		if !strings.Contains(out, "=== "+c.title) || !strings.Contains(out, c.about) {
 			t.Errorf("the chapter %q was not told", c.title)
 		}
 	}

@@ -37,6 +37,7 @@ type stage struct {
 	// made here, so that all of it can be taken away again.
 	mine    bool
 	manager *manager.Process
+	nodes   *playedNodes
 	binary  string
 	root    string
 	// namespace of the story, which the story makes.
@@ -147,6 +148,9 @@ func (s *stage) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	var errs []error
+	if s.nodes != nil {
+		errs = append(errs, s.nodes.stop())
+	}
 	if s.manager != nil {
 		errs = append(errs, s.manager.Stop())
 	}

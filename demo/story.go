@@ -14,12 +14,14 @@ import (
 )
 
 // patience bounds how long a step may take to come out as expected; the API
-// server takes up a changed policy a moment later.
-const patience = 20 * time.Second
+// server takes up a changed policy a moment later, and a drain waits for pods.
+const patience = time.Minute
 
 // chapter is a part of the story.
 type chapter struct {
 	title string
+	// about is said before the first step.
+	about string
 	steps []step
 }
 
@@ -74,6 +76,9 @@ func tell(ctx context.Context, out io.Writer, s *stage, chapters []chapter) []re
 	for _, c := range chapters {
 		if playing {
 			fmt.Fprintf(out, "\n=== %s\n", c.title)
+			if c.about != "" {
+				fmt.Fprintf(out, "\n# %s\n", c.about)
+			}
 		}
 		for _, st := range c.steps {
 			r := result{title: st.title(), expected: st.expectation(), got: "not played", outcome: notPlayed}

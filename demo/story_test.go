@@ -22,13 +22,16 @@ func TestTell_stopsAtTheFirstStepThatComesOutOtherwise(t *testing.T) {
 	}
 	var out bytes.Buffer
 	results := tell(t.Context(), &out, nil, []chapter{
-		{title: "first chapter", steps: []step{
+		{title: "first chapter", about: "what it is about", steps: []step{
 			{does: "a step that works", do: nothing},
 			{does: "a step that fails", do: func(context.Context, *stage) error { return failure }},
 			{does: "the next one", do: unreachable},
 		}},
 		{title: "second chapter", steps: []step{{does: "the last one", do: unreachable}}},
 	})
+	if !strings.Contains(out.String(), "=== first chapter\n\n# what it is about\n") {
+		t.Errorf("the beginning of the first chapter is missing:\n%s", &out)
+	}
 	if strings.Contains(out.String(), "second chapter") {
 		t.Errorf("a chapter was told after a step that failed:\n%s", &out)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/kwok"
 	"github.com/holdfast-dev/holdfast/internal/testkit/nodes"
+	"github.com/holdfast-dev/holdfast/internal/testkit/roller"
 )
 
 func TestRoller_rollsThreePodsOneByOne(t *testing.T) {
@@ -44,18 +45,18 @@ func TestRoller_rollsThreePodsOneByOne(t *testing.T) {
 		t.Fatal(out.Stderr)
 	}
 	events := watchPods(t, e, ns)
-	roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 50 * time.Millisecond})
+	r := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 50 * time.Millisecond})
 	for _, pod := range before {
 		annotate(t, e, pod, v1alpha1.StrimziRollAnnotation)
 	}
 	g := gomega.NewWithT(t)
-	g.Eventually(roller.Rolls, soon, often).Should(gomega.HaveLen(3))
+	g.Eventually(r.Rolls, soon, often).Should(gomega.HaveLen(3))
 	if most := mostAway(t, e, events, kept); most != 1 {
 		t.Errorf("%d pods were away at the same time, want one by one", most)
 	}
 
 	var want, got []nodes.Roll
-	for i, roll := range roller.Rolls() {
+	for i, roll := range r.Rolls() {
 		pod := &corev1.Pod{}
 		if err := e.Client.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: names[i]}, pod); err != nil {
 			t.Fatal(err)
@@ -86,7 +87,7 @@ func TestRoller_leavesThePodPendingWhileThereIsNoNode(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	roller, err := nodes.StartRoller(ctx, e.Config, e.Client, nodes.RollerOptions{
+	r, err := roller.Start(ctx, e.Config, e.Client, roller.Options{
 		Namespaces: []string{pod.Namespace}, NodeLabels: n.Kwok.NodeLabels(),
 	})
 	if err != nil {
@@ -100,14 +101,14 @@ func TestRoller_leavesThePodPendingWhileThereIsNoNode(t *testing.T) {
 		g.Expect(next.UID).NotTo(gomega.Equal(pod.UID))
 		g.Expect(next.Status.Phase).To(gomega.Equal(corev1.PodPending))
 	}, soon, often).Should(gomega.Succeed())
-	if rolls := roller.Rolls(); len(rolls) > 0 {
+	if rolls := r.Rolls(); len(rolls) > 0 {
 		t.Errorf("rolled %v, with no node to roll to", rolls)
 	}
 
 	n.Add(t, "another")
-	g.Eventually(roller.Rolls, soon, often).Should(gomega.HaveLen(1))
+	g.Eventually(r.Rolls, soon, often).Should(gomega.HaveLen(1))
 	cancel()
-	g.Eventually(roller.Done(), soon).Should(gomega.BeClosed())
+	g.Eventually(r.Done(), soon).Should(gomega.BeClosed())
 }
 
 // watchPods returns all that happens to the pods of a namespace.
