@@ -73,6 +73,10 @@ func byPolicy() []step {
 		},
 		{kubectl: []string{"wait", "--for=condition=Ready", "evictionpolicy/strimzi", "--timeout=30s"}, says: "condition met", soon: true},
 		{
+			why:     "What will hold a drain up, before the fact",
+			kubectl: []string{"holdfast", "why", "drain", secondNode}, refused: true, says: "EvictionPolicy strimzi",
+		},
+		{
 			why:     "One drain, which goes on by itself",
 			kubectl: []string{"drain", secondNode, "--timeout=50s"}, says: "Strimzi's operator moves the pod; the drain goes on by itself when it has",
 		},
