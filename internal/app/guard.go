@@ -77,6 +77,9 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 	if err := require(ctx, direct); err != nil {
 		return nil, err
 	}
+	if err := refuseSecond(ctx, direct, o); err != nil {
+		return nil, err
+	}
 	g := &guard{options: o}
 	if g.user, err = whoAmI(ctx, direct); err != nil {
 		return nil, err

@@ -300,6 +300,19 @@ func TestStart_sayWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestStart_refusesASecondHoldfast(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{NoManager: true})
+	e.Apply(t, "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: holdfast-guard},
+		webhooks: [{name: eviction.holdfast.dev, admissionReviewVersions: [v1], sideEffects: NoneOnDryRun, failurePolicy: Ignore,
+			clientConfig: {service: {namespace: elsewhere, name: holdfast-guard}}, rules: []}]}`)
+	p := e.StartManagerNotReady(t)
+	gomega.NewWithT(t).Eventually(p.Done(), "10s").Should(gomega.BeClosed(), "it does not end")
+	if !strings.Contains(p.LogTail(), "another Holdfast is installed, in namespace elsewhere") {
+		t.Errorf("its last words are\n%s", p.LogTail())
+	}
+}
+
 // A scope in the configuration reaches the policies: out of it nothing is
 // refused, in every form that a pattern can have.
 func TestScope_boundsThePolicies(t *testing.T) {

@@ -74,6 +74,25 @@ func require(ctx context.Context, c client.Client) error {
 	return nil
 }
 
+// refuseSecond fails if a Holdfast of another namespace is installed: both would
+// write the same objects, to and fro.
+func refuseSecond(ctx context.Context, c client.Client, o *Options) error {
+	found := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	err := retry(ctx, func(ctx context.Context) error {
+		return client.IgnoreNotFound(c.Get(ctx, client.ObjectKey{Name: admission.WebhookConfigurationName}, found))
+	})
+	if err != nil {
+		return fmt.Errorf("look for another Holdfast: %w", err)
+	}
+	for i := range found.Webhooks {
+		if s := found.Webhooks[i].ClientConfig.Service; s != nil && s.Namespace != o.Namespace {
+			return fmt.Errorf("another Holdfast is installed, in namespace %s, and there can be one in a cluster: "+
+				"uninstall it, or if it is gone, kubectl delete validatingwebhookconfiguration %s", s.Namespace, admission.WebhookConfigurationName)
+		}
+	}
+	return nil
+}
+
 // whoAmI asks under which name the API server knows this process; rules that
 // let Holdfast alone do something name it.
 func whoAmI(ctx context.Context, c client.Client) (string, error) {

@@ -72,7 +72,7 @@ func (c *checks) look(ctx context.Context) {
 	s := c.settings()
 	var found []metav1.Condition
 	if s.config.Mode != configv1alpha1.ModeOff {
-		found = []metav1.Condition{c.scope(ctx, s), c.alone(ctx)}
+		found = []metav1.Condition{c.scope(ctx, s), c.alone(ctx, s)}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,8 +154,9 @@ func (c *checks) mayUsePods(ctx context.Context, namespace string) (bool, error)
 	return true, nil
 }
 
-// alone looks for a second guard of the same kind: both would write to pods.
-func (c *checks) alone(ctx context.Context) metav1.Condition {
+// alone looks for a second guard of the same kind: both would write to pods. A
+// Strimzi Drain Cleaner is one where its rules are on here.
+func (c *checks) alone(ctx context.Context, s settings) metav1.Condition {
 	out := metav1.Condition{
 		Type: v1alpha1.ConditionEvictionGuardAlone, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAlone,
 		Message: "no other guard of this kind answers for evictions",
@@ -165,7 +166,7 @@ func (c *checks) alone(ctx context.Context) metav1.Condition {
 		ctrl.Log.WithName("eviction").Info("Webhook configurations cannot be listed", "error", err.Error())
 		return out
 	}
-	if others := secondGuards(list.Items); len(others) > 0 {
+	if others := secondGuards(list.Items, s.policy.DrainCleaner.Enabled); len(others) > 0 {
 		out.Status, out.Reason = metav1.ConditionFalse, v1alpha1.ReasonSecondGuard
 		out.Message = "there should be one in a cluster, and evictions are also sent to " + strings.Join(others, ", ") +
 			": delete it with kubectl delete validatingwebhookconfiguration, and the workload behind it"
@@ -173,16 +174,17 @@ func (c *checks) alone(ctx context.Context) metav1.Condition {
 	return out
 }
 
-// secondGuards are the webhook configurations of a Strimzi Drain Cleaner and of
-// other Holdfasts. Others that look at evictions are none of ours to judge.
-func secondGuards(all []admissionregistrationv1.ValidatingWebhookConfiguration) []string {
+// secondGuards are the webhook configurations of other Holdfasts and, if that is
+// asked, of a Strimzi Drain Cleaner. Others that look at evictions are none of ours
+// to judge.
+func secondGuards(all []admissionregistrationv1.ValidatingWebhookConfiguration, drainCleaner bool) []string {
 	var out []string
 	for i := range all {
 		if all[i].Name == admission.WebhookConfigurationName {
 			continue
 		}
 		for j := range all[i].Webhooks {
-			if w := &all[i].Webhooks[j]; w.Name == DrainCleanerName || w.Name == WebhookName {
+			if w := &all[i].Webhooks[j]; w.Name == WebhookName || drainCleaner && w.Name == DrainCleanerName {
 				out = append(out, all[i].Name)
 				break
 			}

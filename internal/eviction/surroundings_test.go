@@ -85,6 +85,8 @@ func TestSecondGuard_isReported(t *testing.T) {
 	g.Eventually(condition(t, e, "EvictionGuardAlone"), "20s", "200ms").
 		Should(gomega.HavePrefix("SecondGuard there should be one in a cluster, and evictions are also sent to strimzi-drain-cleaner"))
 	g.Eventually(condition(t, e, "Ready"), "20s", "200ms").Should(gomega.HavePrefix("SecondGuard "))
+	configure(t, e, "eviction: {drainCleaner: {enabled: false}}")
+	g.Eventually(condition(t, e, "EvictionGuardAlone"), "20s", "200ms").Should(gomega.HavePrefix("Alone"))
 }
 
 // Neither without the deletion guard's consent nor for ever.
