@@ -48,6 +48,7 @@ func TestTally_manyCountsCostOneWrite(t *testing.T) {
 			tally.Add("a", 1)
 		}
 		<-time.After(2 * pause)
+		synctest.Wait()
 		if diff := cmp.Diff(map[string]int{"a": 1000}, w.sums); diff != "" || w.n != 1 {
 			t.Errorf("%d writes; sums (-want +got):\n%s", w.n, diff)
 		}
