@@ -4,49 +4,34 @@
 package deletion_test
 
 import (
-	"bufio"
-	"cmp"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
 )
 
-// auditEvent is what the tests read of a line of the API server's audit log.
-type auditEvent struct {
-	Verb           string
-	User           struct{ Username string }
-	Impersonated   struct{ Username string } `json:"impersonatedUser"`
-	ObjectRef      struct{ Name, Namespace string }
-	ResponseStatus struct{ Code int }
-	Annotations    map[string]string
+// who made a request.
+func who(e auditv1.Event) string {
+	if e.ImpersonatedUser != nil {
+		return e.ImpersonatedUser.Username
+	}
+	return e.User.Username
 }
-
-func (e auditEvent) who() string { return cmp.Or(e.Impersonated.Username, e.User.Username) }
 
 // deletions are the requests to delete an object that the log tells of, in their
 // order.
-func deletions(t testing.TB, log, ns, name string) (out []auditEvent) {
+func deletions(t testing.TB, log *auditlog.Log, ns, name string) (out []auditv1.Event) {
 	t.Helper()
-	f, err := os.Open(log)
+	events, err := log.Events()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = f.Close() }()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e auditEvent
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			continue // it is being written
-		}
+	for _, e := range events {
 		if e.Verb == "delete" && e.ObjectRef.Namespace == ns && e.ObjectRef.Name == name {
 			out = append(out, e)
 		}
@@ -58,12 +43,11 @@ func deletions(t testing.TB, log, ns, name string) (out []auditEvent) {
 // them apart. Its audit log does.
 func TestProtection_theAuditLogTellsWhichOneRefused(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	rules, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	if err := os.WriteFile(rules, []byte(`{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata", "verbs": ["delete"]}]}`), 0o600); err != nil {
+	log, options, err := auditlog.New(t.TempDir(), auditv1.PolicyRule{Level: auditv1.LevelMetadata, Verbs: []string{"delete"}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	e := testkit.New(t, testkit.Options{Cluster: cluster.Options{APIServerArgs: []string{"--audit-policy-file=" + rules, "--audit-log-path=" + log}}})
+	e := testkit.New(t, testkit.Options{Cluster: options})
 	g := gomega.NewWithT(t)
 	ns := e.Namespace(t)
 	for _, name := range []string{"one", "two", "none"} {
@@ -80,7 +64,7 @@ func TestProtection_theAuditLogTellsWhichOneRefused(t *testing.T) {
 
 	type line struct {
 		User  string
-		Code  int
+		Code  int32
 		Value string
 	}
 	const admin = "holdfast-local-admin"
@@ -90,19 +74,19 @@ func TestProtection_theAuditLogTellsWhichOneRefused(t *testing.T) {
 		want         line
 	}{
 		{name: "a refusal names the protection", object: "one", want: line{admin, 403, "a"}},
-		{name: "of several it says how many", object: "two", want: line{admin, 403, "2" + v1alpha1.SeveralProtections}},
+		{name: "of several it names all", object: "two", want: line{admin, 403, "2" + v1alpha1.SeveralProtections + ": a, b"}},
 		{name: "a bypass names the protection too", object: "one", as: []string{"--as=robot"}, want: line{"robot", 200, "a"}},
 		{name: "what nothing protects has none", object: "none", want: line{admin, 200, ""}},
 	} {
 		before := len(deletions(t, log, ns, tt.object))
 		e.Kubectl(t, append([]string{"delete", "configmap", tt.object, "-n", ns, "--wait=false"}, tt.as...)...)
-		var events []auditEvent
+		var events []auditv1.Event
 		g.Eventually(func() int {
 			events = deletions(t, log, ns, tt.object)
 			return len(events)
 		}, "10s", "50ms").Should(gomega.Equal(before+1), tt.name)
 		last := events[before]
-		got := line{last.who(), last.ResponseStatus.Code, last.Annotations["holdfast-deletion-protection/protection"]}
+		got := line{who(last), last.ResponseStatus.Code, last.Annotations["holdfast-deletion-protection/protection"]}
 		if diff := gocmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\nall annotations: %v", tt.name, diff, last.Annotations)
 		}

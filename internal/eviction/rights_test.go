@@ -4,10 +4,8 @@
 package eviction_test
 
 import (
-	"bufio"
-	"encoding/json"
+	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,36 +14,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
 // forbidden are the requests of the guard that the API server has refused, as its
 // audit log has them.
-func forbidden(t testing.TB, log string) []string {
+func forbidden(t testing.TB, log *auditlog.Log) []string {
 	t.Helper()
-	f, err := os.Open(log)
+	events, err := log.Events()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = f.Close() }()
 	var out []string
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var e struct {
-			Verb, RequestURI string
-			User             struct{ Username string }
-			ResponseStatus   struct{ Code int }
-		}
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			continue // the last line is being written
-		}
-		if e.ResponseStatus.Code == 403 && e.User.Username == "system:serviceaccount:holdfast-system:holdfast-guard" {
-			if what := e.Verb + " " + e.RequestURI; !slices.Contains(out, what) {
-				out = append(out, what)
-			}
+	for _, e := range events {
+		what := e.Verb + " " + e.RequestURI
+		if e.ResponseStatus.Code == http.StatusForbidden && e.User.Username == "system:serviceaccount:holdfast-system:holdfast-guard" && !slices.Contains(out, what) {
+			out = append(out, what)
 		}
 	}
 	return out
@@ -53,16 +41,13 @@ func forbidden(t testing.TB, log string) []string {
 
 // audited is an API server that logs the answer to each request of a service
 // account.
-func audited(t testing.TB) (options cluster.Options, log string) {
+func audited(t testing.TB) (cluster.Options, *auditlog.Log) {
 	t.Helper()
-	dir := t.TempDir()
-	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	text := `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"],
-		"rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}]}`
-	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+	log, options, err := auditlog.New(t.TempDir(), auditv1.PolicyRule{Level: auditv1.LevelMetadata, UserGroups: []string{"system:serviceaccounts"}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster.Options{APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log}}, log
+	return options, log
 }
 
 func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {

@@ -4,55 +4,36 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
-// auditLog is the API server's log of what the manager asks it about pods.
-type auditLog struct{ file string }
-
-// newAuditLog returns the options of a cluster that writes one.
-func newAuditLog(dir string) (*auditLog, cluster.Options, error) {
-	policy := filepath.Join(dir, "audit-policy.json")
-	text := `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"], "rules": [
-		{"level": "Metadata", "users": ["system:serviceaccount:` + manager.Namespace + `:` + manager.ServiceAccount + `"],
-			"resources": [{"group": "", "resources": ["pods"]}]}, {"level": "None"}]}`
-	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
-		return nil, cluster.Options{}, fmt.Errorf("write audit policy: %w", err)
-	}
-	a := &auditLog{filepath.Join(dir, "audit.log")}
-	return a, cluster.Options{APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + a.file}}, nil
+// auditPods returns the options of a cluster whose API server logs what the manager
+// asks it about pods.
+func auditPods(dir string) (*auditlog.Log, cluster.Options, error) {
+	return auditlog.New(dir, auditv1.PolicyRule{
+		Level:     auditv1.LevelMetadata,
+		Users:     []string{"system:serviceaccount:" + manager.Namespace + ":" + manager.ServiceAccount},
+		Resources: []auditv1.GroupResources{{Resources: []string{"pods"}}},
+	}, auditv1.PolicyRule{Level: auditv1.LevelNone})
 }
 
 // calls are requests of the manager about pods.
 type calls struct{ gets, patches float64 }
 
-// calls that the API server has answered so far.
-func (a *auditLog) calls() (out calls, err error) {
-	f, err := os.Open(a.file)
-	if err != nil {
-		return out, fmt.Errorf("read audit log: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var e struct{ Verb string }
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return out, fmt.Errorf("read audit log: %w", err)
-		}
-		switch e.Verb {
+// callsIn are those that the API server has answered so far.
+func callsIn(log *auditlog.Log) (out calls, err error) {
+	events, err := log.Events()
+	for i := range events {
+		switch events[i].Verb {
 		case "get":
 			out.gets++
 		case "patch":
 			out.patches++
 		}
 	}
-	return out, lines.Err()
+	return out, err
 }

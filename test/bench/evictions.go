@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
 )
 
 const (
@@ -60,7 +62,7 @@ func evictionCases() []*evictionCase {
 type evictionsBench struct {
 	*subject
 	clientset kubernetes.Interface
-	audit     *auditLog
+	audit     *auditlog.Log
 }
 
 func measureEvictions(ctx context.Context, b *bench) ([]row, error) {
@@ -68,7 +70,7 @@ func measureEvictions(ctx context.Context, b *bench) ([]row, error) {
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
-	audit, o, err := newAuditLog(b.dir)
+	audit, o, err := auditPods(b.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +196,7 @@ func (m *evictionsBench) round(ctx context.Context, c *evictionCase, n int) erro
 	if err := pause(ctx, settle); err != nil {
 		return err
 	}
-	before, err := m.audit.calls()
+	before, err := callsIn(m.audit)
 	if err != nil {
 		return err
 	}
@@ -206,7 +208,7 @@ func (m *evictionsBench) round(ctx context.Context, c *evictionCase, n int) erro
 	if err != nil {
 		return err
 	}
-	after, err := m.audit.calls()
+	after, err := callsIn(m.audit)
 	if err != nil {
 		return err
 	}
@@ -276,7 +278,7 @@ func (m *evictionsBench) atOnce(ctx context.Context, b *bench) ([]row, error) {
 }
 
 func (m *evictionsBench) crowd(ctx context.Context, n int) ([]row, error) {
-	before, err := m.audit.calls()
+	before, err := callsIn(m.audit)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +293,7 @@ func (m *evictionsBench) crowd(ctx context.Context, n int) ([]row, error) {
 		return nil, err
 	}
 	took := time.Since(begin)
-	after, err := m.audit.calls()
+	after, err := callsIn(m.audit)
 	if err != nil {
 		return nil, err
 	}
