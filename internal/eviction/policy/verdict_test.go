@@ -159,6 +159,15 @@ func TestDeadline(t *testing.T) {
 		{name: "what no policy wrote does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `yesterday`, steps: []step{
 			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
 		}},
+		{name: "a time that is still to come does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2026-03-01T12:01:01Z","last":"2126-03-01T12:00:00Z"}`, steps: []step{
+			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
+		}},
+		{name: "the clock of another replica may be a little ahead", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2026-03-01T12:00:59Z","last":"2026-03-01T12:01:00Z"}`, steps: []step{
+			{2 * time.Minute, held, asked("12:00:59", "12:02:00"), nil},
+		}},
+		{name: "a beginning after the end does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2126-03-01T12:00:00Z","last":"2026-03-01T12:00:00Z"}`, steps: []step{
+			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
+		}},
 		{name: "half of it does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2026-03-01T11:00:00Z"}`, steps: []step{
 			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
 		}},
