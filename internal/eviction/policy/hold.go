@@ -62,7 +62,7 @@ func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
 func (p *Policy) pastDeadline(v Verdict, asked v1alpha1.EvictionAsked, tell bool) Verdict {
 	since := fmt.Sprintf("EvictionPolicy %s has held the pod since %s, and its deadline of %s has passed",
 		p.Name, asked.First.UTC().Format(time.RFC3339), p.deadline)
-	v.Outcome = OutcomeOverdue
+	v.Outcome, v.Err = OutcomeOverdue, nil
 	what := "; it is still refused"
 	if p.overdue == v1alpha1.OverdueAllow {
 		v.Allowed, v.Code, v.Reason, v.Message, v.Warning = true, 0, "", "", since
