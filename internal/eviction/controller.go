@@ -5,6 +5,7 @@ package eviction
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -63,9 +64,9 @@ func (c *controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("get EvictionPolicy: %w", err)
 	}
 	gone := apierrors.IsNotFound(err)
-	count, again, err := c.release(ctx, req.Name, gone)
-	if err != nil || gone {
-		return reconcile.Result{}, err
+	count, again, unreleased := c.release(ctx, req.Name, gone)
+	if gone {
+		return reconcile.Result{}, unreleased
 	}
 	next := in.Status.DeepCopy()
 	next.ObservedGeneration, next.Waiting = in.Generation, int32(min(count, 1<<30)) //nolint:gosec // it is bounded
@@ -78,20 +79,26 @@ func (c *controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 		}
 	}
+	if unreleased != nil {
+		return reconcile.Result{}, unreleased
+	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
 // release lets go of the pods of a policy that is gone, and of those that nobody
 // has asked for long enough. It returns how many the policy holds, and when to
-// look again.
+// look again. A pod that cannot be released counts as held, and holds up neither
+// the others nor the status.
 func (c *controller) release(ctx context.Context, name string, gone bool) (count int, again time.Duration, err error) {
 	p, _ := c.policies.get(name)
 	now := c.clock.Now()
+	var problems []error
 	for key, h := range c.waiting.of(name) {
 		switch {
-		case gone || p != nil && !now.Before(h.lapsed(p.Forget())):
+		case gone || p != nil && (!now.Before(h.lapsed(p.Forget())) || policy.InFuture(h.asked, now)):
 			if err := c.waiting.release(ctx, key, h); err != nil {
-				return 0, 0, err
+				problems = append(problems, err)
+				count++
 			}
 		default:
 			count++
@@ -102,7 +109,7 @@ func (c *controller) release(ctx context.Context, name string, gone bool) (count
 			}
 		}
 	}
-	return count, again, nil
+	return count, again, errors.Join(problems...)
 }
 
 func (c *controller) condition(generation int64, p *policy.Policy, err error) metav1.Condition {

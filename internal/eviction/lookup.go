@@ -6,6 +6,7 @@ package eviction
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -82,7 +83,9 @@ func (l *lookup) remember(node string) {
 	if l.draining == nil {
 		l.draining = map[string]time.Time{}
 	}
-	l.draining[node] = l.clock.Now().Add(drainingFor)
+	now := l.clock.Now()
+	maps.DeleteFunc(l.draining, func(_ string, until time.Time) bool { return now.After(until) }) // nobody may ask for them again
+	l.draining[node] = now.Add(drainingFor)
 }
 
 // namespace reads the metadata of a namespace.

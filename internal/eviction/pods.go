@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -136,7 +137,9 @@ func (p *pods) learn(namespace, verb string, err error) {
 	if p.forbidden == nil {
 		p.forbidden = map[string]time.Time{}
 	}
-	p.forbidden[namespace] = p.clock.Now().Add(forbiddenFor)
+	now := p.clock.Now()
+	maps.DeleteFunc(p.forbidden, func(_ string, until time.Time) bool { return now.After(until) }) // nobody may ask for them again
+	p.forbidden[namespace] = now.Add(forbiddenFor)
 }
 
 // withoutRights lists the namespaces that are left alone now.

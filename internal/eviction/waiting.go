@@ -114,13 +114,23 @@ func (w *waiting) release(ctx context.Context, key types.NamespacedName, h held)
 	}
 	_, err = w.client.CoreV1().Pods(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, text,
 		metav1.PatchOptions{FieldManager: v1alpha1.EvictionFieldManager})
-	if apierrors.IsNotFound(err) || uid.Changed(err) {
-		return nil // it is gone, and another may have its name
-	}
-	if err != nil {
+	// It may be gone, and another have its name.
+	if err != nil && !apierrors.IsNotFound(err) && !uid.Changed(err) {
 		return fmt.Errorf("release pod %s: %w", key, err)
 	}
+	w.drop(key, h.uid)
 	return nil
+}
+
+// drop takes a pod out of the list. The watch says so too, unless it has ended
+// meanwhile, as it does when the mode becomes Off.
+func (w *waiting) drop(key types.NamespacedName, id types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pods[key].uid == id {
+		delete(w.pods, key)
+		waitingPods.Set(float64(len(w.pods)))
+	}
 }
 
 // lapsed says when nobody will have asked for the pod for long enough.

@@ -5,13 +5,20 @@ package eviction
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -136,12 +143,67 @@ func TestRelease_aPodThatWasReplaced(t *testing.T) {
 	p := kafkaPod(t, r, e.Namespace(t))
 	w := newWaiting(r.client, func(string) {})
 	key, was := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, held{policy: "p", uid: p.UID}
+	w.pods[key] = was
 	p = r.recreate(t, p)
-	if err := w.release(t.Context(), key, was); err != nil {
-		t.Errorf("another pod has its name: %v", err)
+	if err := w.release(t.Context(), key, was); err != nil || w.all() != 0 {
+		t.Errorf("another pod has its name: %v, and %d are held", err, w.all())
 	}
+	w.pods[key] = was
 	r.remove(t, p)
-	if err := w.release(t.Context(), key, was); err != nil {
-		t.Errorf("there is no pod of its name: %v", err)
+	if err := w.release(t.Context(), key, was); err != nil || w.all() != 0 {
+		t.Errorf("there is no pod of its name: %v, and %d are held", err, w.all())
+	}
+}
+
+// A pod that Holdfast may not change any more keeps neither the others nor the
+// status from what is theirs.
+func TestRelease_onePodThatNobodyMayChange(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	r := newRig(t, e)
+	stuck, other := kafkaPod(t, r, ns), kafkaPod(t, r, ns)
+	r.wire.instead = func(req *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(req.URL.Path, "/"+stuck.Name) {
+			return nil, nil //nolint:nilnil // it goes on
+		}
+		return refusal(http.MethodPatch, 403, metav1.StatusReasonForbidden, "not this one")(req)
+	}
+	set := newPolicySet(func(string) {})
+	w := newWaiting(r.pods.client, func(string) {})
+	for _, p := range []*corev1.Pod{stuck, other} {
+		w.Seen(inventory.Source{}, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: ns, Name: p.Name, UID: p.UID, Labels: map[string]string{v1alpha1.EvictingLabel: "p"},
+		}})
+	}
+	c := &controller{policies: set, waiting: w, clock: clock.RealClock{}}
+	count, _, err := c.release(t.Context(), "p", true)
+	if count != 1 || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), stuck.Name) {
+		t.Errorf("%d are held: %v", count, err)
+	}
+	if _, held := w.of("p")[types.NamespacedName{Namespace: ns, Name: other.Name}]; held {
+		t.Error("the other one is held as well")
+	}
+}
+
+// What a pod says of itself does not keep it on the list for ever.
+func TestRelease_aTimeThatIsStillToCome(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	r := newRig(t, e)
+	p := kafkaPod(t, r, e.Namespace(t))
+	set := newPolicySet(func(string) {})
+	in := &v1alpha1.EvictionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+	in.Spec.Match.Condition, in.Spec.Verdict = "true", v1alpha1.EvictionVerdict{Type: v1alpha1.VerdictTypeDeny, Message: "m"}
+	set.put(in)
+	w := newWaiting(r.client, func(string) {})
+	w.Seen(inventory.Source{}, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, Labels: map[string]string{v1alpha1.EvictingLabel: "p"},
+		Annotations: map[string]string{v1alpha1.EvictionAskedAnnotation: fmt.Sprintf(
+			`{"policy":"p","uid":%q,"first":"2026-01-01T00:00:00Z","last":"2926-01-01T00:00:00Z"}`, p.UID)},
+	}})
+	c := &controller{policies: set, waiting: w, clock: clock.RealClock{}}
+	if count, _, err := c.release(t.Context(), "p", false); count != 0 || err != nil {
+		t.Errorf("%d are held: %v", count, err)
 	}
 }

@@ -63,8 +63,9 @@ type EvictionPolicySpec struct {
 	Deadline *EvictionDeadline `json:"deadline,omitempty"`
 
 	// onError says what becomes of an eviction when the policy matches and
-	// something else fails, such as the action: Allow, or Refuse with code 429.
-	// Default: Refuse.
+	// something else fails, such as the action: Allow, or Refuse with code 429. With
+	// Refuse an until that fails counts as false, so that the operator is asked and
+	// the deadline counts. Default: Refuse.
 	// +optional
 	// +kubebuilder:default=Refuse
 	OnError OutageVerdict `json:"onError,omitempty"`
@@ -283,7 +284,8 @@ type EvictionVerdict struct {
 }
 
 // EvictionDeadline bounds how long a pod can be held. It counts from the first
-// eviction of that pod, and anew if nobody asked for as long as the deadline.
+// eviction of that pod, and anew if nobody asked for as long as the deadline and
+// for ten minutes at least.
 type EvictionDeadline struct {
 	// after is a duration such as 30m: at least 10s and at most 168h.
 	// +required

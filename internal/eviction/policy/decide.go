@@ -191,7 +191,11 @@ func (p *Policy) verdictFor(v Verdict, f Facts) Verdict {
 	if p.until != nil {
 		holds, err := p.until.holds(f)
 		if err != nil {
-			return p.failed(v, fmt.Errorf("spec.verdict.until: %w", err))
+			v = p.failed(v, fmt.Errorf("spec.verdict.until: %w", err))
+			if v.Allowed {
+				return v
+			}
+			return p.act(v, f, true) // as if it did not hold yet: the operator is asked, and the deadline counts
 		}
 		held = !holds
 	}
@@ -209,6 +213,11 @@ func (p *Policy) verdictFor(v Verdict, f Facts) Verdict {
 		}
 		v.Message = "EvictionPolicy " + p.Name + ": " + p.verdict.Message
 	}
+	return p.act(v, f, held)
+}
+
+// act adds to a verdict what is to be written to the pod and sent about it.
+func (p *Policy) act(v Verdict, f Facts, held bool) Verdict {
 	want := &Patch{Annotations: copied(p.action.Annotations), Labels: copied(p.action.Labels)}
 	if held {
 		v = p.hold(v, f, want)

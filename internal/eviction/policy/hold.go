@@ -22,13 +22,15 @@ const (
 	// freshness is how old the time of the last eviction on a pod may be, so that a
 	// drainer that asks every few seconds does not cause a write each time.
 	freshness = time.Minute
+	// skew is by how much the clocks of two replicas may differ.
+	skew = time.Minute
 )
 
 // hold has the pod carry which policy holds it and since when, and looks at the
 // deadline.
 func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
 	asked, known := Asked(f.Meta)
-	first := !known || asked.Policy != p.Name || f.Now.Sub(asked.Last.Time) > p.Forget()
+	first := !known || asked.Policy != p.Name || f.Now.Sub(asked.Last.Time) > p.Forget() || InFuture(asked, f.Now)
 	if first {
 		asked = v1alpha1.EvictionAsked{Policy: p.Name, UID: f.Meta.UID, First: metav1.NewTime(f.Now), Last: metav1.NewTime(f.Now)}
 		if p.action.Event != nil {
@@ -60,7 +62,7 @@ func (p *Policy) hold(v Verdict, f Facts, want *Patch) Verdict {
 func (p *Policy) pastDeadline(v Verdict, asked v1alpha1.EvictionAsked, tell bool) Verdict {
 	since := fmt.Sprintf("EvictionPolicy %s has held the pod since %s, and its deadline of %s has passed",
 		p.Name, asked.First.UTC().Format(time.RFC3339), p.deadline)
-	v.Outcome = OutcomeOverdue
+	v.Outcome, v.Err = OutcomeOverdue, nil
 	what := "; it is still refused"
 	if p.overdue == v1alpha1.OverdueAllow {
 		v.Allowed, v.Code, v.Reason, v.Message, v.Warning = true, 0, "", "", since
@@ -74,11 +76,16 @@ func (p *Policy) pastDeadline(v Verdict, asked v1alpha1.EvictionAsked, tell bool
 	return v
 }
 
+// InFuture says that what a pod tells of itself cannot be: somebody else wrote it,
+// as whoever may change pods can. By such a time a deadline would never pass.
+func InFuture(a v1alpha1.EvictionAsked, now time.Time) bool { return a.Last.Sub(now) > skew }
+
 // Asked reads who holds a pod and since when.
 func Asked(o *metav1.ObjectMeta) (v1alpha1.EvictionAsked, bool) {
 	var a v1alpha1.EvictionAsked
 	text, ok := o.Annotations[v1alpha1.EvictionAskedAnnotation]
-	if !ok || json.Unmarshal([]byte(text), &a) != nil || a.Policy == "" || a.UID != o.UID || a.First.IsZero() || a.Last.IsZero() {
+	if !ok || json.Unmarshal([]byte(text), &a) != nil || a.Policy == "" || a.UID != o.UID || a.First.IsZero() || a.Last.IsZero() ||
+		a.Last.Before(&a.First) {
 		return v1alpha1.EvictionAsked{}, false // somebody else wrote it, or for another pod
 	}
 	return a, true

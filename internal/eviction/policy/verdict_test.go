@@ -54,8 +54,12 @@ func TestVerdict(t *testing.T) {
 		{name: "a condition that fails lets pass where it should", policy: `p: {"onError":"Allow","match":{"condition":"pod.no.such == 1"},` + deny + `}`, want: "error, p, passes"},
 		{name: "a condition that is no truth refuses", policy: `p: {"match":{"condition":"pod.metadata.name"},` + deny + `}`, want: "error, p, 429 TooManyRequests"},
 		{
-			name: "an until that fails refuses", policy: `p: {"match":{"podSelector":{}},"verdict":{"type":"DenyUntil","until":"pod.no == 1","message":"m"}}`, want: "error, p, 429 TooManyRequests",
+			name: "an until that fails refuses", policy: `p: {"match":{"podSelector":{}},"verdict":{"type":"DenyUntil","until":"pod.no == 1","message":"m"}}`, want: "error, p, 429 TooManyRequests, writes ",
 			text: `Holdfast could not judge this eviction: EvictionPolicy p: spec.verdict.until: evaluate "pod.no == 1": no such key: no`,
+		},
+		{
+			name: "an until that fails because the operator was not asked yet", policy: `p: {"match":{"podSelector":{}},` + action + `"verdict":{"type":"DenyUntil","until":"pod.metadata.annotations.moved == 'yes'","message":"m"}}`,
+			want: "error, p, 429 TooManyRequests, writes move=please moving=yes",
 		},
 		{name: "an until that fails lets pass where it should", policy: `p: {"onError":"Allow","match":{"podSelector":{}},"verdict":{"type":"DenyUntil","until":"pod.no == 1","message":"m"}}`, want: "error, p, passes"},
 	} {
@@ -141,6 +145,10 @@ func TestDeadline(t *testing.T) {
 			{5 * time.Minute, refused, asked("12:00:00", "12:05:00"), []string{since + "; it is still refused"}},
 			{5*time.Minute + 5*time.Second, refused, "", nil},
 		}},
+		{name: "it ends what is refused because until fails", policy: `p: {"match":{"podSelector":{}},"verdict":{"type":"DenyUntil","until":"pod.no == 1","message":"m"},"deadline":{"after":"5m"}}`, steps: []step{
+			{0, "error, p, 429 TooManyRequests", asked("12:00:00", "12:00:00"), nil},
+			{5 * time.Minute, passes, asked("12:00:00", "12:05:00"), []string{since + "; the eviction passes"}},
+		}},
 		{name: "it counts anew when nobody asked for long enough", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, steps: []step{
 			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
 			{10*time.Minute + time.Second, held, asked("12:10:01", "12:10:01"), []string{"Move"}},
@@ -157,6 +165,15 @@ func TestDeadline(t *testing.T) {
 			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
 		}},
 		{name: "what no policy wrote does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `yesterday`, steps: []step{
+			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
+		}},
+		{name: "a time that is still to come does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2026-03-01T12:01:01Z","last":"2126-03-01T12:00:00Z"}`, steps: []step{
+			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
+		}},
+		{name: "the clock of another replica may be a little ahead", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2026-03-01T12:00:59Z","last":"2026-03-01T12:01:00Z"}`, steps: []step{
+			{2 * time.Minute, held, asked("12:00:59", "12:02:00"), nil},
+		}},
+		{name: "a beginning after the end does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2126-03-01T12:00:00Z","last":"2026-03-01T12:00:00Z"}`, steps: []step{
 			{0, held, asked("12:00:00", "12:00:00"), []string{"Move"}},
 		}},
 		{name: "half of it does not count", policy: `p: ` + before + `,"deadline":{"after":"5m"}}`, annotation: `{"policy":"p","uid":"this","first":"2026-03-01T11:00:00Z"}`, steps: []step{
