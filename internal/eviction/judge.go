@@ -49,6 +49,8 @@ type judge struct {
 var (
 	errGone    = errors.New("the pod is gone")
 	errUnnamed = errors.New("the Eviction has no name or no namespace")
+	// errNotReady is that this replica has just started.
+	errNotReady = errors.New("this replica of Holdfast is starting")
 )
 
 // answer judges a review. An error is for the API server to act on as the webhook
@@ -77,7 +79,7 @@ func (j *judge) answer(ctx context.Context, r review.Review) (review.Answer, err
 		return review.Answer{Allowed: true}, nil
 	}
 	if err := j.ready(); err != nil {
-		return j.outage(log, s, r, err)
+		return j.outage(log, s, r, fmt.Errorf("%w: %w", errNotReady, err))
 	}
 	start := j.clock.Now()
 	v, err := j.judge(ctx, s, r.Request)

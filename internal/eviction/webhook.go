@@ -58,7 +58,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	answer, err := h.judge.answer(ctx, r)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		status := http.StatusInternalServerError
+		if errors.Is(err, errNotReady) {
+			status = http.StatusServiceUnavailable
+		}
+		http.Error(w, err.Error(), status)
 		return
 	}
 	text, err := review.Encode(r.UID, answer)
