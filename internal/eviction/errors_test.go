@@ -292,7 +292,7 @@ func TestErrors_aReplicaThatIsNotReady(t *testing.T) {
 	e := testkit.Shared(t)
 	r := newRig(t, e)
 	r.ready = func() error { return context.Canceled }
-	if got := r.ask(t, asks("default", "p")); !strings.HasPrefix(got, "500 ") {
+	if got := r.ask(t, asks("default", "p")); !strings.HasPrefix(got, "503 ") {
 		t.Errorf("got %s", got)
 	}
 	r.watched(t, "another")
