@@ -126,8 +126,10 @@ type judged struct {
 	inScope bool
 	// verdict counts only in scope.
 	verdict policy.Verdict
-	// later are the others that match, and do not decide because they come later.
-	later []heldBy
+	// trials are those that match and do not decide because of their mode, and later
+	// those that come later.
+	trials []heldBy
+	later  []heldBy
 	// protection is what the deletion guard would say to deleting the pod; "" for
 	// nothing.
 	protection string
@@ -147,12 +149,22 @@ func (r evictionRules) judge(f policy.Facts) judged {
 	}
 	f.Protection = &out.protection
 	out.verdict = policy.Decide(r.settings, f)
+	out.trials = deciders(out.verdict.Trials)
 	for rest, ok := r.settings.After(out.verdict); ok; {
 		v := policy.Decide(rest, f)
+		out.trials = append(out.trials, deciders(v.Trials)...)
 		if by := decider(v); by.Kind != "" {
 			out.later = append(out.later, by)
 		}
 		rest, ok = rest.After(v)
+	}
+	return out
+}
+
+func deciders(all []policy.Verdict) []heldBy {
+	var out []heldBy
+	for _, v := range all {
+		out = append(out, decider(v))
 	}
 	return out
 }

@@ -342,3 +342,34 @@ func TestNamesOnly(t *testing.T) {
 		})
 	}
 }
+
+// A policy on trial is named, as one that does not decide.
+func TestEvictionRules_judge_namesWhatOnlyTells(t *testing.T) {
+	made := func(name, mode string, priority int32) *policy.Policy {
+		in := &v1alpha1.EvictionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		in.Spec = v1alpha1.EvictionPolicySpec{
+			Mode: mode, Priority: priority, Match: v1alpha1.EvictionMatch{Condition: "true"},
+			Verdict: v1alpha1.EvictionVerdict{Type: v1alpha1.VerdictTypeDeny, Message: "m"},
+		}
+		p, problems := policy.Compile(in)
+		if len(problems) > 0 {
+			t.Fatal(problems.ToAggregate())
+		}
+		return p
+	}
+	web := running("web-0")
+	r := evictionRules{config: &configv1alpha1.HoldfastConfiguration{}, settings: policy.Settings{Mode: configv1alpha1.ModeEnforce, Policies: []*policy.Policy{
+		made("first", "Audit", 3), made("decides", "", 2), made("second", "Warn", 1), made("later", "", 0),
+	}}}
+	j := r.judge(policy.Facts{
+		Request: policy.Request{Namespace: web.Namespace, Name: web.Name}, Pod: &web, Node: &policy.Node{}, Now: evictionNow,
+		Namespace: bareNamespace(web.Namespace),
+	})
+	x := evictExplanation{Trials: j.trials, Later: j.later, Decision: evictionDecision{By: decider(j.verdict), Outcome: j.verdict.Outcome, Mode: j.verdict.Mode}}
+	x.Scope.InScope = j.inScope
+	want := "EvictionPolicy decides (held, mode Enforce); these match too, and only tell: EvictionPolicy first, EvictionPolicy second" +
+		"; these match too, and come later: EvictionPolicy later"
+	if diff := cmp.Diff(want, decidedText(x)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -32,8 +32,8 @@ several pods, one is enough.
 nodeDraining, answer (allowed, by, code, reason, message, warning, drain: Evicts,
 Waits, Fails or TakesAsGone), user, mayEvict, guard (mode, asked, ready,
 problems), scope (inScope, global, eviction, filter), decision (by, outcome,
-mode, allowed, code, reason, message), later, writes (annotations, labels),
-waiting (by, since, lastAsked, deadline, then, lapsed), bound, budgets,
+mode, allowed, code, reason, message), trials, later, writes (annotations,
+labels), waiting (by, since, lastAsked, deadline, then, lapsed), bound, budgets,
 protection, protectedPods, and texts: notes and nextSteps.`
 
 // whyEvictOptions are what the command line of why evict says.

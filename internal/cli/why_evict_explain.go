@@ -36,8 +36,10 @@ type evictExplanation struct {
 	Guard    guardState       `json:"guard"`
 	Scope    evictionScope    `json:"scope"`
 	Decision evictionDecision `json:"decision"`
-	// Later matches as well, and does not decide.
-	Later []heldBy `json:"later,omitempty"`
+	// Trials match as well, and only tell because of their mode. Later match as well,
+	// and do not decide because they come later.
+	Trials []heldBy `json:"trials,omitempty"`
+	Later  []heldBy `json:"later,omitempty"`
 	// Writes is what an eviction would write to the pod.
 	Writes *evictionWrites `json:"writes,omitempty"`
 	// Waiting is since when the pod waits.
@@ -100,6 +102,7 @@ func explainEvict(f evictFacts, now time.Time) evictExplanation {
 			By: decider(j.verdict), Outcome: j.verdict.Outcome, Mode: j.verdict.Mode, Allowed: j.verdict.Allowed,
 			Code: j.verdict.Code, Reason: j.verdict.Reason, Message: j.verdict.Message,
 		},
+		Trials:        j.trials,
 		Later:         j.later,
 		Waiting:       waitingOf(f.pod, f.settings, now),
 		Budgets:       askBudgets(f.pod, f.budgets),

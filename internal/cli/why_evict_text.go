@@ -120,12 +120,17 @@ func decidedText(x evictExplanation) string {
 	case x.Decision.By.Kind != "":
 		text = fmt.Sprintf("%s (%s, mode %s)", x.Decision.By, x.Decision.Outcome, x.Decision.Mode)
 	}
-	if len(x.Later) > 0 {
-		var names []string
-		for _, by := range x.Later {
-			names = append(names, by.String())
+	for _, others := range []struct {
+		why string
+		by  []heldBy
+	}{{"only tell", x.Trials}, {"come later", x.Later}} {
+		if len(others.by) > 0 {
+			var names []string
+			for _, by := range others.by {
+				names = append(names, by.String())
+			}
+			text += "; these match too, and " + others.why + ": " + strings.Join(names, ", ")
 		}
-		text += "; these match too, and come later: " + strings.Join(names, ", ")
 	}
 	return text
 }
