@@ -76,6 +76,9 @@ func (c *controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		in = in.DeepCopy()
 		in.Status = *next
 		if err := c.client.Status().Update(ctx, in, client.FieldOwner(statusFieldManager)); err != nil {
+			if apierrors.IsConflict(err) {
+				return reconcile.Result{RequeueAfter: settle}, nil // a replica has written its counts
+			}
 			return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 		}
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/nodes"
@@ -104,6 +106,66 @@ func TestDrain_withThePolicyEndsByItselfInOneCall(t *testing.T) {
 		if _, ok := annotations(t, e, ns, p.Name)["strimzi.io/manual-rolling-update"]; ok {
 			t.Errorf("pod %s is to be rolled again", p.Name)
 		}
+	}
+}
+
+// All kinds of pods that Strimzi's operator moves, as whoever drains asks for them,
+// and some that it does not.
+func TestShippedPolicy_ofStrimziKnowsEveryKind(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: corev1.NodeSpec{Unschedulable: true}}
+	if err := e.Client.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	defer e.Kubectl(t, "delete", "node", ns)
+	strimziPolicy(t, e, ns)
+	defer e.Kubectl(t, "delete", "evp", ns)
+	tests := []struct {
+		kind, name string
+		held       bool
+	}{
+		{"Kafka", "a-kafka", true},
+		{"Kafka", "a-zookeeper", true},
+		{"KafkaConnect", "a-connect", true},
+		{"KafkaMirrorMaker2", "a-mirrormaker2", true},
+		{"Kafka", "a-entity-operator", false},
+		{"Kafka", "a-kafka-exporter", false},
+		{"Kafka", "a-cruise-control", false},
+		{"KafkaBridge", "a-bridge", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.kind+" "+tt.name, func(t *testing.T) {
+			p := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: tt.name + "-", Labels: map[string]string{"strimzi.io/kind": tt.kind, "strimzi.io/name": tt.name}},
+				Spec: corev1.PodSpec{
+					NodeName: ns, AutomountServiceAccountToken: new(false), Containers: []corev1.Container{{Name: "c", Image: "none"}},
+				},
+			}
+			if err := e.Client.Create(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			for _, drainer := range []func(*policyv1.Eviction){
+				nil, // kubectl and the cluster autoscaler, by name
+				func(in *policyv1.Eviction) { // Karpenter
+					in.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}}
+				},
+			} {
+				err := evict(t, e, ns, p.Name, func(in *policyv1.Eviction) {
+					if drainer != nil {
+						drainer(in)
+					}
+					if in.DeleteOptions == nil {
+						in.DeleteOptions = &metav1.DeleteOptions{}
+					}
+					in.DeleteOptions.DryRun = []string{metav1.DryRunAll}
+				})
+				if apierrors.IsTooManyRequests(err) != tt.held || err != nil && !tt.held {
+					t.Errorf("got %v, want it held: %t", err, tt.held)
+				}
+			}
+		})
 	}
 }
 

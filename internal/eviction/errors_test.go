@@ -122,6 +122,28 @@ func TestErrors_aPolicyWhoseActionFails(t *testing.T) {
 	}
 }
 
+// A deadline that cannot be written down counts as well.
+func TestErrors_aPodThatCannotBeWrittenToForLong(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	r := newRig(t, e)
+	clock := clocktesting.NewFakeClock(time.Now())
+	r.clock = clock
+	r.policies(t, map[string]string{"p": `{"match":{"podSelector":{}},"deadline":{"after":"5m"},"verdict":{"type":"Deny","message":"m"}}`})
+	p := kafkaPod(t, r, ns)
+	r.wire.instead = refusal(http.MethodPatch, 500, metav1.StatusReasonInternalError, "it broke")
+	for _, want := range []string{
+		`{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"Holdfast could not judge this eviction: patch pod: it broke","reason":"TooManyRequests","code":429}}`,
+		`{"uid":"SOME-UUID","allowed":true,"warnings":["EvictionPolicy p cannot be applied, and its deadline of 5m0s has passed: patch pod: it broke"]}`,
+	} {
+		if diff := cmp.Diff(want, r.ask(t, asks(ns, p.Name))); diff != "" {
+			t.Errorf("answer (-want +got):\n%s", diff)
+		}
+		clock.Step(5 * time.Minute)
+	}
+}
+
 // The pod is replaced between the look and the write: the write is refused by its
 // UID, and the new pod is judged by what it is.
 func TestErrors_aPodThatIsReplacedMeanwhile(t *testing.T) {

@@ -16,6 +16,9 @@ import (
 // filterReport is how often the log says what was let go because of its namespace.
 const filterReport = 5 * time.Minute
 
+// mostNamespaces bounds what the summary counts apart.
+const mostNamespaces = 10_000
+
 // filter counts the evictions that are out of scope.
 type filter struct {
 	mu         sync.Mutex
@@ -31,7 +34,9 @@ func (f *filter) count(namespace string) {
 		f.namespaces = sets.Set[string]{}
 	}
 	f.evictions++
-	f.namespaces.Insert(namespace)
+	if len(f.namespaces) < mostNamespaces {
+		f.namespaces.Insert(namespace)
+	}
 }
 
 // take returns what was counted since the last time.

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/eviction/review"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
@@ -43,6 +44,7 @@ type judge struct {
 	counted func(policy.Verdict)
 	events  recorder
 	filter  *filter
+	stuck   stuck
 	clock   clock.PassiveClock
 }
 
@@ -133,8 +135,28 @@ func (j *judge) judge(ctx context.Context, s settings, req policy.Request) (poli
 		case v.OnError == policy.ByConfiguration:
 			return policy.Verdict{}, err
 		}
-		return v.Failed(err), nil
+		return j.unwritten(s, &facts, v, err), nil
 	}
+}
+
+// unwritten is the verdict where a pod cannot be written to. A deadline ends that
+// too.
+func (j *judge) unwritten(s settings, f *policy.Facts, v policy.Verdict, err error) policy.Verdict {
+	if v.Outcome == policy.OutcomeOverdue && v.Allowed {
+		return v // the write was about the time alone
+	}
+	failed := v.Failed(err)
+	p := s.policy.Policy(v.Policy)
+	if failed.Allowed || p == nil {
+		return failed
+	}
+	b := p.Bound()
+	if b.Deadline == 0 || b.Then != v1alpha1.OverdueAllow || j.stuck.lasts(f.Meta.UID, f.Now) < b.Deadline {
+		return failed
+	}
+	failed.Outcome, failed.Allowed, failed.Code, failed.Reason, failed.Message = policy.OutcomeOverdue, true, 0, "", ""
+	failed.Warning = fmt.Sprintf("EvictionPolicy %s cannot be applied, and its deadline of %s has passed: %s", p.Name, b.Deadline, err)
+	return failed
 }
 
 // decide asks the policies, and finds out what they need to know until they know.

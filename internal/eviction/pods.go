@@ -50,7 +50,9 @@ type pods struct {
 // UID; and a pod that it does not have can be new.
 func (p *pods) get(ctx context.Context, s settings, req policy.Request, fresh bool) (pod, error) {
 	if !fresh {
-		if meta, ok := p.cached(req.Namespace, req.Name); ok && (req.UID == "" || req.UID == meta.UID) {
+		meta, ok := p.cached(req.Namespace, req.Name)
+		// One that is terminating may have gone, and another have its name.
+		if ok && meta.DeletionTimestamp == nil && (req.UID == "" || req.UID == meta.UID) {
 			return pod{meta: *meta}, nil
 		}
 	}

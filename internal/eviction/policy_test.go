@@ -28,14 +28,33 @@ func TestEvictionPolicy_holdsAPodAndReleasesIt(t *testing.T) {
 	if err := evict(t, e, ns, p.Name, nil); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("got %v, want a 429", err)
 	}
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status}").Stdout }, "20s", "200ms").
-		Should(gomega.ContainSubstring(`"waiting":1`))
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status}").Stdout }, "20s", "200ms").
-		Should(gomega.ContainSubstring(`"denied":`))
+	g.Eventually(func() string {
+		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath=waiting {.status.waiting}, matched {.status.matched}, denied {.status.denied}").Stdout
+	}, "20s", "200ms").Should(gomega.Equal("waiting 1, matched 1, denied 1"), "dry runs count for nothing")
 	e.Kubectl(t, "annotate", "pod", "-n", ns, p.Name, "moved=yes")
 	if err := evict(t, e, ns, p.Name, nil); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestEvictionPolicy_thatIsDeletedLetsGoOfItsPods(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: `+ns+`}, spec: {
+		match: {namespaces: [`+ns+`], podSelector: {}}, action: {annotations: {move: please}}, verdict: {type: Deny, message: wait}}}`)
+	p := pod(t, e, ns, "p", nil)
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "20s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
+	if err := evict(t, e, ns, p.Name, nil); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("got %v, want a 429", err)
+	}
+	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout }, "20s", "100ms").Should(gomega.Equal("1"))
+	if out := e.Kubectl(t, "delete", "evp", ns); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+	g.Eventually(func() map[string]string { return annotations(t, e, ns, p.Name) }, "20s", "200ms").
+		Should(gomega.Equal(map[string]string{"other": "kept", "move": "please"}), "what the action wrote stays: the operator may be at it")
 }
 
 func TestEvictionPolicy_mistakesAreRefusedOnWrite(t *testing.T) {

@@ -84,7 +84,7 @@ func (p *Policy) decide(s Settings, f Facts) (Verdict, bool) {
 		v.Need = need
 		return v, true
 	case err != nil:
-		return p.failed(v, err), true
+		return p.failedMatch(v, f, err), true
 	case !matches:
 		return Verdict{}, false
 	case f.otherUID():
@@ -231,6 +231,19 @@ func (p *Policy) act(v Verdict, f Facts, held bool) Verdict {
 func (p *Policy) failed(v Verdict, err error) Verdict {
 	v.Outcome, v.Err = OutcomeError, fmt.Errorf("EvictionPolicy %s: %w", p.Name, err)
 	return v.Failed(v.Err)
+}
+
+// failedMatch is the verdict where the condition of the match fails. The operator
+// is not asked, because the pod may not be meant; the deadline counts.
+func (p *Policy) failedMatch(v Verdict, f Facts, err error) Verdict {
+	v = p.failed(v, err)
+	if v.Allowed || f.otherUID() {
+		return v
+	}
+	want := &Patch{Annotations: map[string]string{}, Labels: map[string]string{}}
+	v = p.hold(v, f, want)
+	v.Patch = missing(f.Meta, want)
+	return v
 }
 
 // Failed is the verdict after something went wrong that the policy needs. What

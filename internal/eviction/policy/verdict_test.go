@@ -48,11 +48,11 @@ func TestVerdict(t *testing.T) {
 		{name: "another node, where that is let pass", policy: `p: {"match":{"podSelector":{},"node":"Draining","elsewhere":"Allow"},` + action + deny + `}`, want: "elsewhere, p, passes"},
 		{name: "any node", policy: `p: {"match":{"podSelector":{},"node":"Any"},` + deny + `}`, mend: func(f *Facts) { f.Node = nil }, want: "held, p, 429 TooManyRequests, writes "},
 		{
-			name: "a condition that fails refuses", policy: `p: {"match":{"condition":"pod.no.such == 1"},` + action + deny + `}`, want: "error, p, 429 TooManyRequests",
+			name: "a condition that fails refuses", policy: `p: {"match":{"condition":"pod.no.such == 1"},` + action + deny + `}`, want: "error, p, 429 TooManyRequests, writes ",
 			text: `Holdfast could not judge this eviction: EvictionPolicy p: spec.match.condition: evaluate "pod.no.such == 1": no such key: no`,
 		},
 		{name: "a condition that fails lets pass where it should", policy: `p: {"onError":"Allow","match":{"condition":"pod.no.such == 1"},` + deny + `}`, want: "error, p, passes"},
-		{name: "a condition that is no truth refuses", policy: `p: {"match":{"condition":"pod.metadata.name"},` + deny + `}`, want: "error, p, 429 TooManyRequests"},
+		{name: "a condition that is no truth refuses", policy: `p: {"match":{"condition":"pod.metadata.name"},` + deny + `}`, want: "error, p, 429 TooManyRequests, writes "},
 		{
 			name: "an until that fails refuses", policy: `p: {"match":{"podSelector":{}},"verdict":{"type":"DenyUntil","until":"pod.no == 1","message":"m"}}`, want: "error, p, 429 TooManyRequests, writes ",
 			text: `Holdfast could not judge this eviction: EvictionPolicy p: spec.verdict.until: evaluate "pod.no == 1": no such key: no`,

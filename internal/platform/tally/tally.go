@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	// pause is how long counts are collected before they are written. What a
+	// pause is how long counts are collected before they are first written. What a
 	// process has counted and not written is lost when it is killed.
 	pause = 5 * time.Second
+	// longestPause is what it grows to while counting goes on.
+	longestPause = time.Minute
 	// lastWrite bounds the write at the end of a process.
 	lastWrite = 5 * time.Second
 )
@@ -57,19 +59,25 @@ func (t *Tally[C]) Add(name string, more C) {
 // NeedLeaderElection is false: every replica writes what it has counted.
 func (t *Tally[C]) NeedLeaderElection() bool { return false }
 
-// Start writes until the context ends, and then once more.
+// Start writes until the context ends, and then once more. What goes on for long is
+// written less and less often.
 func (t *Tally[C]) Start(ctx context.Context) error {
+	wait := pause
 	for {
 		select {
 		case <-ctx.Done():
 			t.finish(ctx)
 			return nil
+		case <-time.After(2 * wait):
+			wait = pause // nothing was counted for a while
+			continue
 		case <-t.wake:
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(wait):
 			t.Flush(ctx)
+			wait = min(2*wait, longestPause)
 		}
 	}
 }
