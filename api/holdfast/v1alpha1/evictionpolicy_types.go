@@ -142,7 +142,8 @@ type EvictionMatch struct {
 	// elsewhere is for node Draining, about the pods of other nodes. NotFound
 	// answers that the pod is not there, with code 404: a drainer that asks by name
 	// for a pod that was moved meanwhile, and came back under its name on another
-	// node, takes that as done. Allow lets the eviction pass. Default: NotFound.
+	// node, takes that as done. Who names the UID of the pod means this very one, and
+	// gets 429. Allow lets the eviction pass. Default: NotFound.
 	// +optional
 	// +kubebuilder:default=NotFound
 	Elsewhere ElsewhereVerdict `json:"elsewhere,omitempty"`

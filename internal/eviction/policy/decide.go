@@ -94,7 +94,7 @@ func (p *Policy) decide(s Settings, f Facts) (Verdict, bool) {
 		v.Need = NeedNode
 		return v, true
 	case p.draining && !f.Node.Draining:
-		return p.notDraining(v), true
+		return p.notDraining(v, f), true
 	}
 	return p.verdictFor(v, f), true
 }
@@ -174,10 +174,17 @@ func finished(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-func (p *Policy) notDraining(v Verdict) Verdict {
+// notDraining is the verdict on a pod whose node is not being drained. Whoever names
+// its UID means this very pod, and is not told that it has gone.
+func (p *Policy) notDraining(v Verdict, f Facts) Verdict {
 	v.Outcome = OutcomeElsewhere
-	if p.elsewhere == v1alpha1.ElsewhereAllow {
+	switch {
+	case p.elsewhere == v1alpha1.ElsewhereAllow:
 		v.Allowed = true
+		return v
+	case f.Request.UID != "":
+		v.Code, v.Reason = codeTooManyRequests, metav1.StatusReasonTooManyRequests
+		v.Message = "EvictionPolicy " + p.Name + ": the node of the pod is not being drained, and the policy has pods moved from nodes that are"
 		return v
 	}
 	v.Code, v.Reason = codeNotFound, metav1.StatusReasonNotFound

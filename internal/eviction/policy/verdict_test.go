@@ -45,6 +45,11 @@ func TestVerdict(t *testing.T) {
 			name: "another node", policy: `p: {"match":{"podSelector":{},"node":"Draining"},` + action + deny + `}`, want: "elsewhere, p, 404 NotFound",
 			text: "EvictionPolicy p: the node of the pod is not being drained; if the pod was moved there, there is nothing more to do",
 		},
+		{
+			name: "another node, for somebody who means this very pod", policy: `p: {"match":{"podSelector":{},"node":"Draining"},` + action + deny + `}`,
+			mend: forUID("this"), want: "elsewhere, p, 429 TooManyRequests",
+			text: "EvictionPolicy p: the node of the pod is not being drained, and the policy has pods moved from nodes that are",
+		},
 		{name: "another node, where that is let pass", policy: `p: {"match":{"podSelector":{},"node":"Draining","elsewhere":"Allow"},` + action + deny + `}`, want: "elsewhere, p, passes"},
 		{name: "any node", policy: `p: {"match":{"podSelector":{},"node":"Any"},` + deny + `}`, mend: func(f *Facts) { f.Node = nil }, want: "held, p, 429 TooManyRequests, writes "},
 		{
