@@ -42,7 +42,7 @@ func (d *draft) get(name string) *node {
 	if n, ok := d.nodes[name]; ok {
 		return n
 	}
-	if n, ok := d.before.nodes.get(name); ok {
+	if n, ok := d.before.nodes.Get(name); ok {
 		return n
 	}
 	return nothing
@@ -105,7 +105,7 @@ func (d *draft) setAnchor(namespace, name string, a *anchorSpec) {
 }
 
 func (d *draft) setSettings(s Settings) {
-	for name := range d.before.nodes.all() {
+	for name := range d.before.nodes.All() {
 		d.parentMayChange(name)
 		d.touch(name)
 	}
@@ -156,7 +156,7 @@ func (d *draft) finish() (after *Tree, changed []string) {
 		}
 	}
 	slices.Sort(changed)
-	return &Tree{settings: d.settings, nodes: d.before.nodes.change(d.edits())}, changed
+	return &Tree{settings: d.settings, nodes: d.before.nodes.Change(d.edits())}, changed
 }
 
 func (d *draft) edits() iter.Seq2[string, **node] {

@@ -5,7 +5,7 @@ package tree
 
 // Known is how many names are known.
 func (t *Tree) Known() (n int) {
-	for range t.nodes.all() {
+	for range t.nodes.All() {
 		n++
 	}
 	return n

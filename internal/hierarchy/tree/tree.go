@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/snapshot"
 )
 
 // Tree is all namespaces as they stood at one moment. It never changes and is
 // safe for concurrent use. The zero Tree has no namespaces and manages all.
 type Tree struct {
 	settings Settings
-	nodes    table[*node]
+	nodes    snapshot.Table[*node]
 }
 
 // New makes a Tree without namespaces.
@@ -62,7 +63,7 @@ func (t *Tree) Settings() Settings { return t.settings }
 
 // Get returns what follows for a namespace, or nil if it does not exist.
 func (t *Tree) Get(name string) *Outcome {
-	if n, ok := t.nodes.get(name); ok {
+	if n, ok := t.nodes.Get(name); ok {
 		return n.outcome
 	}
 	return nil
@@ -71,7 +72,7 @@ func (t *Tree) Get(name string) *Outcome {
 // Names are those of all namespaces that exist, in order.
 func (t *Tree) Names() []string {
 	var out []string
-	for name, n := range t.nodes.all() {
+	for name, n := range t.nodes.All() {
 		if n.object != nil {
 			out = append(out, name)
 		}
@@ -83,7 +84,7 @@ func (t *Tree) Names() []string {
 // Ancestors are the namespaces above one, the nearest first. They end at a root,
 // or at a broken namespace; a broken one has none.
 func (t *Tree) Ancestors(name string) []string {
-	n, ok := t.nodes.get(name)
+	n, ok := t.nodes.Get(name)
 	if !ok || n.line == nil {
 		return nil
 	}
@@ -104,7 +105,7 @@ func (t *Tree) Root(name string) string {
 
 // IsAncestor says whether one of the ancestors of a namespace is the other.
 func (t *Tree) IsAncestor(ancestor, name string) bool {
-	n, ok := t.nodes.get(name)
+	n, ok := t.nodes.Get(name)
 	if !ok || n.line == nil {
 		return false
 	}
@@ -141,7 +142,7 @@ func (t *Tree) Descendants(name string) []string {
 
 // HasAnchor says whether there is an anchor of the name in a namespace.
 func (t *Tree) HasAnchor(namespace, name string) bool {
-	n, ok := t.nodes.get(namespace)
+	n, ok := t.nodes.Get(namespace)
 	if !ok {
 		return false
 	}

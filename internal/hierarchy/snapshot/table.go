@@ -1,17 +1,19 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tree
+// Package snapshot has a map that never changes, for what many read while one
+// makes the next version of it.
+package snapshot
 
 import (
 	"iter"
 	"maps"
 )
 
-// table is a map that never changes: with and without return another one that
-// shares nearly all with this one. A change copies two short arrays and one
-// small map.
-type table[V any] struct {
+// Table is a map that never changes: Change returns another one that shares
+// nearly all with this one. A change copies two short arrays and one
+// small map. The zero Table is empty.
+type Table[V any] struct {
 	top *[fan]*[fan]map[string]V
 }
 
@@ -28,7 +30,8 @@ func place(key string) (first, second uint32) {
 	return h % fan, h / fan % fan
 }
 
-func (t table[V]) get(key string) (v V, ok bool) {
+// Get returns the value of a key.
+func (t Table[V]) Get(key string) (v V, ok bool) {
 	if t.top == nil {
 		return v, false
 	}
@@ -40,9 +43,9 @@ func (t table[V]) get(key string) (v V, ok bool) {
 	return v, ok
 }
 
-// change returns a table that differs, by the edits that it is given: a nil value
+// Change returns a Table that differs, by the edits that it is given: a nil value
 // takes the key away.
-func (t table[V]) change(edits iter.Seq2[string, *V]) table[V] {
+func (t Table[V]) Change(edits iter.Seq2[string, *V]) Table[V] {
 	var top [fan]*[fan]map[string]V
 	if t.top != nil {
 		top = *t.top
@@ -71,11 +74,29 @@ func (t table[V]) change(edits iter.Seq2[string, *V]) table[V] {
 			(*leaf)[key] = *v
 		}
 	}
-	return table[V]{&top}
+	return Table[V]{&top}
 }
 
-// all is every key with its value, in no order.
-func (t table[V]) all() iter.Seq2[string, V] {
+// Set returns a Table with one value more, or another one.
+func (t Table[V]) Set(key string, v V) Table[V] { return t.one(key, &v) }
+
+// Delete returns a Table without a key.
+func (t Table[V]) Delete(key string) Table[V] { return t.one(key, nil) }
+
+func (t Table[V]) one(key string, v *V) Table[V] {
+	return t.Change(func(yield func(string, *V) bool) { yield(key, v) })
+}
+
+// Empty says whether there is nothing in it.
+func (t Table[V]) Empty() bool {
+	for range t.All() {
+		return false
+	}
+	return true
+}
+
+// All is every key with its value, in no order.
+func (t Table[V]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		if t.top == nil {
 			return
