@@ -4,6 +4,12 @@
 package propagate
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 )
@@ -76,5 +82,32 @@ func (s *Sources) Overwritten(t *tree.Tree, source *Source) []string {
 			out = append(out, other.Namespace)
 		}
 	}
+	return out
+}
+
+// Conflict is a source that would give way to one above it.
+type Conflict struct {
+	Key
+	// Namespace of the source, and By that of the one above.
+	Namespace, By string
+}
+
+// Conflicts are those among the sources of a kind, in order. It looks at all of
+// them.
+func (s *Sources) Conflicts(t *tree.Tree, kind schema.GroupKind) []Conflict {
+	var out []Conflict
+	for _, list := range s.byKey.All() {
+		if list[0].Kind != kind || len(list) == 1 {
+			continue
+		}
+		for _, source := range list {
+			for _, namespace := range s.Overwritten(t, source) {
+				out = append(out, Conflict{source.Key, namespace, source.Namespace})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Conflict) int {
+		return cmp.Or(a.compare(b.Key), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.By, b.By))
+	})
 	return out
 }

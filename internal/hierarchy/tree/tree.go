@@ -4,6 +4,7 @@
 package tree
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -148,4 +149,15 @@ func (t *Tree) HasAnchor(namespace, name string) bool {
 	}
 	_, found := findAnchor(n.anchors, name)
 	return found
+}
+
+// All is every namespace that exists with what follows for it, in no order.
+func (t *Tree) All() iter.Seq2[string, *Outcome] {
+	return func(yield func(string, *Outcome) bool) {
+		for name, n := range t.nodes.All() {
+			if n.outcome != nil && !yield(name, n.outcome) {
+				return
+			}
+		}
+	}
 }
