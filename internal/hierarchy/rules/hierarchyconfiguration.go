@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 )
 
@@ -93,12 +94,9 @@ func key(what, key string, keys tree.Keys) Verdict {
 	return allowed
 }
 
-// place looks whether a namespace can stand below its new parent.
+// place looks whether a namespace can stand below its new parent, or be a root.
 func (w World) place(namespace string, spec *hncv1alpha2.HierarchyConfigurationSpec) Verdict {
-	if spec.Parent == "" {
-		return allowed
-	}
-	if w.Tree.Get(spec.Parent) == nil {
+	if spec.Parent != "" && w.Tree.Get(spec.Parent) == nil {
 		return forbidden("the parent %q does not exist", spec.Parent)
 	}
 	if path := w.pathTo(spec.Parent, namespace); path != nil {
@@ -130,22 +128,37 @@ func (w World) pathTo(from, ancestor string) []string {
 	return nil
 }
 
-// overwritten are the sources in a subtree that would give way to one above it.
+// overwritten are the sources in a subtree that would give way to one above them
+// after a move, and did not before. That other one may be in the subtree too: its
+// exceptions may let it through where the tree labels are other ones.
 func (w World) overwritten(after *tree.Tree, root string) []string {
 	var out []string
-	above := after.Ancestors(root)
 	for _, namespace := range append([]string{root}, after.Descendants(root)...) {
 		for _, k := range w.Sources.In(namespace) {
-			mode := w.Sources.Rules().Mode(k.Kind)
-			for _, a := range above {
-				s := w.Sources.Get(k, a)
-				if s != nil && w.Sources.Rules().Copies(k.Kind) && s.Eligible(mode, after.Get(namespace).Labels) {
+			before := w.above(w.Tree, k, namespace)
+			for _, a := range w.above(after, k, namespace) {
+				if !slices.Contains(before, a) {
 					out = append(out, k.Kind.Kind+" "+namespace+"/"+k.Name+" by that in "+a)
 				}
 			}
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// above are the namespaces above one with a source that is to be copied there.
+func (w World) above(t *tree.Tree, k propagate.Key, namespace string) []string {
+	r := w.Sources.Rules()
+	if !r.Copies(k.Kind) {
+		return nil
+	}
+	var out []string
+	for _, a := range t.Ancestors(namespace) {
+		if s := w.Sources.Get(k, a); s != nil && s.Eligible(r.Mode(k.Kind), t.Get(namespace).Labels) {
+			out = append(out, a)
+		}
+	}
 	return out
 }
 

@@ -112,6 +112,7 @@ func TestHierarchyConfiguration(t *testing.T) {
 		{"a cycle", "a <- b <- c", nil, "a", below("c"), "409", "c -> b -> a"},
 		{"a source that would give way", "a, b <- c", []string{"a", "c"}, "b", below("a"), "409", "Secret c/x by that in a"},
 		{"a source that stays, by its exception", "a, b <- c", []string{"a:!b", "c"}, "b", below("a"), "ok if in a", ""},
+		{"sources in the subtree that a new label sets at odds", "a, b <- c", []string{"b:a", "c"}, "b", below("a"), "409", "Secret c/x by that in b"},
 		{"sources that were at odds before", "a, b <- c", []string{"b", "c"}, "b", below("a"), "ok if in a", ""},
 		{"a root into a tree", "a <- b, c", nil, "c", below("b"), "ok if in b", ""},
 		{"out of a tree", "a <- b <- c", nil, "c", below(""), "ok if in a", ""},
@@ -314,8 +315,11 @@ func TestHNCConfiguration(t *testing.T) {
 }
 
 // object is a Secret x, with annotations of HNC as "@treeSelect=a", its content as
-// "data", and the rest labels.
+// "data", and the rest labels; nil if nothing is said of it.
 func object(says ...string) *unstructured.Unstructured {
+	if says == nil {
+		return nil
+	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{}}}
 	u.SetName("x")
 	labels, annotations := map[string]string{}, map[string]string{}
@@ -341,9 +345,10 @@ func object(says ...string) *unstructured.Unstructured {
 	return u
 }
 
+func says(s ...string) []string { return s }
+
 func TestObject(t *testing.T) {
 	t.Parallel()
-	list := func(s ...string) []string { return s }
 	tests := []struct {
 		name          string
 		in            string
@@ -351,47 +356,41 @@ func TestObject(t *testing.T) {
 		before, after []string // nil for none
 		ending        bool
 		want          string
-		says          string
+		message       string
 	}{
-		{"a plain source", "a", nil, nil, list(""), false, "ok", ""},
-		{"an exception", "a", nil, nil, list("@treeSelect=!b"), false, "ok", ""},
-		{"an annotation that there is not", "a", nil, nil, list("@selects=b"), false, "400", "propagate.hnc.x-k8s.io/selects"},
-		{"an annotation of another part that there is not", "a", nil, nil, list("@other.hnc.x-k8s.io/x=b"), false, "400", "other.hnc.x-k8s.io/x"},
-		{"an annotation with a longer prefix", "a", nil, nil, list("@a.b.hnc.x-k8s.io/x=b"), false, "ok", ""},
-		{"a treeSelect with nothing behind the comma", "a", nil, nil, list("@treeSelect=b,"), false, "400", "between the commas"},
-		{"a treeSelect of two", "a", nil, nil, list("@treeSelect=b,c"), false, "400", "only one namespace"},
-		{"a select that cannot be read", "a", nil, nil, list("@select=a b"), false, "400", "select"},
-		{"one that could not be read before", "a", nil, list("@none=maybe"), list("@none=maybe", "app=x"), false, "ok", ""},
-		{"two exceptions", "a", nil, nil, list("@none=true", "@all=true"), false, "400", "only one of these"},
-		{"two that were there before", "a", nil, list("@none=true", "@all=true"), list("@none=true", "@all=true", "app=x"), false, "ok", ""},
-		{"one more", "a", nil, list("@none=true"), list("@none=true", "@all=true"), false, "400", "only one of these"},
-		{"a source that would take the place of another", "a", list("b"), nil, list(""), false, "409", "in the namespaces b"},
-		{"a source that leaves that one", "a", list("b"), nil, list("@treeSelect=!b"), false, "ok", ""},
-		{"a delete of a source", "a", list("b"), list(""), nil, false, "ok", ""},
-		{"a copy by hand", "b", nil, nil, list("from=a"), false, "403", "of copies only"},
-		{"a delete of a copy", "b", nil, list("from=a"), nil, false, "403", `in the namespace "a"`},
-		{"a delete of a copy in a namespace that ends", "b", nil, list("from=a"), nil, true, "ok", ""},
-		{"a source that becomes a copy", "b", nil, list(""), list("from=a"), false, "403", "cannot be changed"},
-		{"a copy that becomes a source", "b", nil, list("from=a"), list(""), false, "403", "cannot be changed"},
-		{"a copy of another source", "b", nil, list("from=a"), list("from=c"), false, "403", "cannot be changed"},
-		{"other content in a copy", "b", nil, list("from=a", "data=1"), list("from=a", "data=2"), false, "403", `in the namespace "a"`},
-		{"another label on a copy", "b", nil, list("from=a"), list("from=a", "app=x"), false, "403", `in the namespace "a"`},
-		{"an annotation of HNC on a copy", "b", nil, list("from=a"), list("from=a", "@none=true"), false, "403", `in the namespace "a"`},
-		{"a status on a copy", "b", nil, list("from=a"), list("from=a", "status=x"), false, "ok", ""},
-		{"a copy in an excluded namespace", "x", nil, list("from=a"), nil, false, "ok", ""},
+		{"a plain source", "a", nil, nil, says(""), false, "ok", ""},
+		{"an exception", "a", nil, nil, says("@treeSelect=!b"), false, "ok", ""},
+		{"an annotation that there is not", "a", nil, nil, says("@selects=b"), false, "400", "propagate.hnc.x-k8s.io/selects"},
+		{"an annotation of another part that there is not", "a", nil, nil, says("@other.hnc.x-k8s.io/x=b"), false, "400", "other.hnc.x-k8s.io/x"},
+		{"an annotation with a longer prefix", "a", nil, nil, says("@a.b.hnc.x-k8s.io/x=b"), false, "ok", ""},
+		{"a treeSelect with nothing behind the comma", "a", nil, nil, says("@treeSelect=b,"), false, "400", "between the commas"},
+		{"a treeSelect of two", "a", nil, nil, says("@treeSelect=b,c"), false, "400", "only one namespace"},
+		{"a select that cannot be read", "a", nil, nil, says("@select=a b"), false, "400", "select"},
+		{"one that could not be read before", "a", nil, says("@none=maybe"), says("@none=maybe", "app=x"), false, "ok", ""},
+		{"two exceptions", "a", nil, nil, says("@none=true", "@all=true"), false, "400", "only one of these"},
+		{"two that were there before", "a", nil, says("@none=true", "@all=true"), says("@none=true", "@all=true", "app=x"), false, "ok", ""},
+		{"one more", "a", nil, says("@none=true"), says("@none=true", "@all=true"), false, "400", "only one of these"},
+		{"a source that would take the place of another", "a", says("b"), nil, says(""), false, "409", "in the namespaces b"},
+		{"a source that leaves that one", "a", says("b"), nil, says("@treeSelect=!b"), false, "ok", ""},
+		{"a delete of a source", "a", says("b"), says(""), nil, false, "ok", ""},
+		{"a copy by hand", "b", nil, nil, says("from=a"), false, "403", "of copies only"},
+		{"a delete of a copy", "b", nil, says("from=a"), nil, false, "403", `in the namespace "a"`},
+		{"a delete of a copy in a namespace that ends", "b", nil, says("from=a"), nil, true, "ok", ""},
+		{"a source that becomes a copy", "b", nil, says(""), says("from=a"), false, "403", "cannot be changed"},
+		{"a copy that becomes a source", "b", nil, says("from=a"), says(""), false, "403", "cannot be changed"},
+		{"a copy of another source", "b", nil, says("from=a"), says("from=c"), false, "403", "cannot be changed"},
+		{"other content in a copy", "b", nil, says("from=a", "data=1"), says("from=a", "data=2"), false, "403", `in the namespace "a"`},
+		{"another label on a copy", "b", nil, says("from=a"), says("from=a", "app=x"), false, "403", `in the namespace "a"`},
+		{"an annotation of HNC on a copy", "b", nil, says("from=a"), says("from=a", "@none=true"), false, "403", `in the namespace "a"`},
+		{"a status on a copy", "b", nil, says("from=a"), says("from=a", "status=x"), false, "ok", ""},
+		{"a copy in an excluded namespace", "x", nil, says("from=a"), nil, false, "ok", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var before, after *unstructured.Unstructured
-			if tt.before != nil {
-				before = object(tt.before...)
-			}
-			if tt.after != nil {
-				after = object(tt.after...)
-			}
+			before, after := object(tt.before...), object(tt.after...)
 			w := world(t, "a <- b, a <- c, a <- !x", tt.secrets...)
-			check(t, w.Object(secret, tt.in, before, after, tt.ending), tt.want, tt.says)
+			check(t, w.Object(secret, tt.in, before, after, tt.ending), tt.want, tt.message)
 			w.Sources = sources("Ignore", tt.secrets...)
 			check(t, w.Object(secret, tt.in, before, after, tt.ending), "ok", "")
 		})
