@@ -59,9 +59,15 @@ bench: ## Measure Holdfast against the bare API server in the same run; ARGS=-ru
 .PHONY: generate
 generate: ## Make deep copies, CRDs and the reference docs again from the types in api/ and the commands.
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
-	@rm -f config/crd/*.yaml
+	@rm -f config/crd/*.yaml config/crd/hnc/*.yaml
 	$(TOOL) controller-gen crd paths=./api/holdfast/... output:crd:dir=config/crd
+	@# In a folder of their own, which "kubectl apply -f config/crd" passes by: nothing serves these yet,
+	@# and a cluster may have HNC's.
+	$(TOOL) controller-gen crd paths=./api/hnc/... output:crd:dir=config/crd/hnc
+	$(GO) run ./hack/singletons config/crd/hnc/hnc.x-k8s.io_hierarchyconfigurations.yaml=hierarchy \
+		config/crd/hnc/hnc.x-k8s.io_hncconfigurations.yaml=config
 	@$(call reference,holdfast,api.md,The holdfast.dev API)
+	@$(call reference,hnc,hnc.md,The hnc.x-k8s.io API)
 	@$(call reference,config,configuration.md,The configuration file)
 	$(GO) run ./hack/clidocs > docs/reference/cli.md
 

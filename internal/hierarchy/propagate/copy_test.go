@@ -1,0 +1,108 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func source() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
+		"data":   map[string]any{"k": "dg=="},
+		"status": map[string]any{"phase": "x"},
+		"metadata": map[string]any{
+			"name": "x", "namespace": "a", "uid": "1", "resourceVersion": "2", "generateName": "x-", "generation": int64(3),
+			"creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": []any{map[string]any{"manager": "me"}},
+			"ownerReferences": []any{map[string]any{"name": "o"}}, "finalizers": []any{"f"}, "selfLink": "/x",
+			"labels": map[string]any{
+				"app": "shop", "app.kubernetes.io/managed-by": "Helm", "argocd": "mine",
+				"hnc.x-k8s.io/inherited-from": "elsewhere", "other.hnc.x-k8s.io/x": "y",
+			},
+			"annotations": map[string]any{
+				"note": "n", "configmanagement": "enabled", "propagate.hnc.x-k8s.io/all": "true",
+			},
+		},
+	}}
+}
+
+func TestCopied_keepsContentAndNameAndLabels(t *testing.T) {
+	t.Parallel()
+	r := Rules{StripLabels: map[string]bool{"argocd": true}, StripAnnotations: map[string]bool{"configmanagement": true}}
+	from := source()
+	want := map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
+		"data": map[string]any{"k": "dg=="},
+		"metadata": map[string]any{
+			"name": "x", "namespace": "b",
+			"labels": map[string]any{
+				"app": "shop", "app.kubernetes.io/managed-by": "hnc.x-k8s.io", "hnc.x-k8s.io/inherited-from": "a",
+			},
+			"annotations": map[string]any{"note": "n"},
+		},
+	}
+	got := r.Copied(from, "b")
+	if diff := cmp.Diff(want, got.Object); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got.Object["data"].(map[string]any)["k"] = "other"
+	if diff := cmp.Diff(source().Object, from.Object); diff != "" {
+		t.Errorf("the source changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestCopied_withoutLabelsAndAnnotations(t *testing.T) {
+	t.Parallel()
+	from := &unstructured.Unstructured{Object: map[string]any{"kind": "Role", "metadata": map[string]any{"name": "x", "namespace": "a"}}}
+	want := map[string]any{"kind": "Role", "metadata": map[string]any{
+		"name": "x", "namespace": "b", "labels": map[string]any{"app.kubernetes.io/managed-by": "hnc.x-k8s.io", "hnc.x-k8s.io/inherited-from": "a"},
+	}}
+	if diff := cmp.Diff(want, Rules{}.Copied(from, "b").Object); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUpToDate(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(have *unstructured.Unstructured)
+		want   bool
+	}{
+		{"as it was made", func(*unstructured.Unstructured) {}, true},
+		{"with what the API server adds", func(u *unstructured.Unstructured) { u.SetUID("9"); u.SetResourceVersion("8"); u.SetGeneration(2) }, true},
+		{"with a status", func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"phase": "y"} }, true},
+		{"with other content", func(u *unstructured.Unstructured) { u.Object["data"] = map[string]any{"k": "eA=="} }, false},
+		{"with less content", func(u *unstructured.Unstructured) { delete(u.Object, "immutable") }, false},
+		{"with a label more", func(u *unstructured.Unstructured) { u.SetLabels(more(u.GetLabels(), "x", "y")) }, false},
+		{"with an annotation more", func(u *unstructured.Unstructured) { u.SetAnnotations(more(u.GetAnnotations(), "x", "y")) }, false},
+		{"without its annotation", func(u *unstructured.Unstructured) { u.SetAnnotations(nil) }, false},
+		{"of another source", func(u *unstructured.Unstructured) {
+			u.SetLabels(more(u.GetLabels(), "hnc.x-k8s.io/inherited-from", "z"))
+		}, false},
+		{"without a source", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "shop"}) }, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			copied := Rules{}.Copied(source(), "b")
+			have := copied.DeepCopy()
+			tt.change(have)
+			if got := UpToDate(have, copied); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func more(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
+}

@@ -1,0 +1,94 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+)
+
+// Rules are what the configuration says about all copies.
+type Rules struct {
+	// NoCopies are labels, key and value, of objects that are never copied.
+	NoCopies map[string]string
+	// StripLabels and StripAnnotations are keys that copies do not have.
+	StripLabels, StripAnnotations map[string]bool
+	// Modes are those of the configured kinds. What is not in it is ignored, but
+	// for Roles and RoleBindings, which are always copied.
+	Modes map[schema.GroupKind]hncv1alpha2.SynchronizationMode
+}
+
+const rbac = "rbac.authorization.k8s.io"
+
+// Enforced says whether a kind is always copied, and cannot be configured.
+func Enforced(kind schema.GroupKind) bool {
+	return kind.Group == rbac && (kind.Kind == "Role" || kind.Kind == "RoleBinding")
+}
+
+// Mode in which a kind is treated, which is one of the four.
+func (r Rules) Mode(kind schema.GroupKind) hncv1alpha2.SynchronizationMode {
+	mode, configured := r.Modes[kind]
+	switch {
+	case Enforced(kind), configured && mode == "":
+		return hncv1alpha2.ModePropagate
+	case mode == hncv1alpha2.ModePropagate, mode == hncv1alpha2.ModeAllowPropagate, mode == hncv1alpha2.ModeRemove:
+		return mode
+	default:
+		return hncv1alpha2.ModeIgnore
+	}
+}
+
+// Copies says whether objects of a kind are copied.
+func (r Rules) Copies(kind schema.GroupKind) bool {
+	mode := r.Mode(kind)
+	return mode == hncv1alpha2.ModePropagate || mode == hncv1alpha2.ModeAllowPropagate
+}
+
+// Object is what counts of an object, to decide where it is copied.
+type Object struct {
+	Kind                schema.GroupKind
+	Namespace, Name     string
+	Labels, Annotations map[string]string
+	// Type is that of a Secret.
+	Type string
+	// Finalizers says whether it has any.
+	Finalizers bool
+}
+
+// IsCopy says whether the object says that it is a copy.
+func (o Object) IsCopy() bool {
+	_, found := o.Labels[hncv1alpha2.LabelInheritedFrom]
+	return found
+}
+
+// openshiftDescription is on what OpenShift makes in each of its projects.
+const openshiftDescription = "openshift.io/description"
+
+// helmRelease is the type of the Secrets in which Helm keeps its releases.
+const helmRelease = "helm.sh/release.v1"
+
+// neverCopied says why an object is never copied; empty if it may be.
+func (r Rules) neverCopied(o Object) string {
+	switch o.Kind {
+	case schema.GroupKind{Kind: "Secret"}:
+		if o.Type == string(corev1.SecretTypeServiceAccountToken) || o.Type == helmRelease {
+			return "it is a Secret of the type " + o.Type
+		}
+	case schema.GroupKind{Kind: "ConfigMap"}:
+		if o.Name == "istio-ca-root-cert" || o.Name == "kube-root-ca.crt" {
+			return "there is a ConfigMap of this name in every namespace"
+		}
+	}
+	if _, found := o.Annotations[openshiftDescription]; found {
+		return "it has the annotation " + openshiftDescription
+	}
+	for key, value := range r.NoCopies {
+		if has, found := o.Labels[key]; found && has == value {
+			return "it has the label " + key + "=" + value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,55 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+)
+
+// Anchor decides on an anchor in a namespace. What it says of labels does not
+// count on a delete: an anchor can always be taken away, whatever the
+// configuration lets be managed by then.
+func (w World) Anchor(op Operation, namespace, name string, spec hncv1alpha2.SubnamespaceAnchorSpec) Verdict {
+	if op == Delete {
+		return w.anchorDelete(namespace, name)
+	}
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return invalid("%q is no name of a namespace: %s", name, strings.Join(problems, "; "))
+	}
+	if v := w.pairs(spec.Labels, spec.Annotations); v.Denied != nil || op == Update {
+		return v
+	}
+	sub := w.Tree.Get(name)
+	switch {
+	case !w.managed(namespace):
+		return forbidden("the namespace %q is not managed, so it cannot have subnamespaces", namespace)
+	case !w.managed(name):
+		return forbidden("the name %q is of a namespace that is not managed, so it cannot be a subnamespace", name)
+	case sub != nil && !(sub.Subnamespace && sub.Parent == namespace):
+		return conflict("there is a namespace %q already", name)
+	}
+	return allowed
+}
+
+func (w World) anchorDelete(namespace, name string) Verdict {
+	in, sub := w.Tree.Get(namespace), w.Tree.Get(name)
+	if in == nil || sub == nil || in.Anchors[name] != hncv1alpha2.AnchorOk || len(sub.Children) == 0 || sub.AllowCascadingDeletion {
+		return allowed
+	}
+	return forbidden("the subnamespace %q has namespaces below it (%s); allow cascading deletion on it, or move them first",
+		name, strings.Join(sub.Children, ", "))
+}
+
+// DeletesSubnamespace says whether an anchor that is being deleted takes its
+// subnamespace with it. While the CRD of the anchors is on its way out none does,
+// which is for the caller to know.
+func (w World) DeletesSubnamespace(namespace, name string) bool {
+	in, sub := w.Tree.Get(namespace), w.Tree.Get(name)
+	return in != nil && sub != nil && in.Anchors[name] == hncv1alpha2.AnchorOk && !sub.Terminating &&
+		(len(sub.Children) == 0 || sub.AllowCascadingDeletion)
+}

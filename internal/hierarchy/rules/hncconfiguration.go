@@ -1,0 +1,67 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+)
+
+// Resource is an entry of an HNCConfiguration, and what the API server says of it.
+type Resource struct {
+	hncv1alpha2.ResourceSpec
+	// Served says that there is such a resource; then Kind is its kind, and
+	// Namespaced says whether its objects are in namespaces.
+	Served, Namespaced bool
+	Kind               schema.GroupKind
+}
+
+func (r Resource) text() string {
+	if r.Group == "" {
+		return r.Resource
+	}
+	return r.Resource + "." + r.Group
+}
+
+// HNCConfiguration decides on the configuration of what is propagated. The sources
+// are those of the kinds that it would propagate, under the Rules that it makes.
+func (w World) HNCConfiguration(op Operation, name string, resources []Resource, sources *propagate.Sources) Verdict {
+	if op == Delete {
+		if name == hncv1alpha2.HNCConfigurationName {
+			return forbidden("the HNCConfiguration %q cannot be deleted; take the resources out of it instead", name)
+		}
+		return allowed
+	}
+	seen := map[schema.GroupKind]string{}
+	for _, r := range resources {
+		switch before, twice := seen[r.Kind]; {
+		case !r.Served:
+			return invalid("there is no resource %s", r.text())
+		case !r.Namespaced:
+			return invalid("the resource %s is not in namespaces, so it cannot be propagated", r.text())
+		case propagate.Enforced(r.Kind):
+			return invalid("the resource %s is always propagated, and cannot be configured", r.text())
+		case twice:
+			return invalid("the resources %s and %s are the same", before, r.text())
+		}
+		seen[r.Kind] = r.text()
+	}
+	var lost []string
+	for _, r := range resources {
+		if w.Sources.Rules().Copies(r.Kind) {
+			continue // it is propagated already
+		}
+		for _, c := range sources.Conflicts(w.Tree, r.Kind) {
+			lost = append(lost, c.Kind.Kind+" "+c.Namespace+"/"+c.Name+" by that in "+c.By)
+		}
+	}
+	if len(lost) > 0 {
+		return conflict("objects from above would take the place of others: %s", strings.Join(lost, ", "))
+	}
+	return allowed
+}

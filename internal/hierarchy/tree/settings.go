@@ -1,0 +1,68 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+)
+
+// Settings are what the configuration says about all namespaces. The functions
+// must always give the same answer; another answer needs other Settings.
+type Settings struct {
+	// Managed says whether a namespace of this name is managed; nil says yes of all.
+	Managed func(name string) bool
+	// ManagedLabel and ManagedAnnotation say which keys can be set for a whole
+	// subtree. Such keys are taken away where nothing sets them. Nil allows none.
+	ManagedLabel, ManagedAnnotation Keys
+	// DeletingCRD says that the CRD of HierarchyConfigurations is on its way out,
+	// which halts everything.
+	DeletingCRD bool
+}
+
+func (s Settings) managed(name string) bool { return s.Managed == nil || s.Managed(name) }
+
+// Keys is a set of keys of labels or annotations.
+type Keys []*regexp.Regexp
+
+// CompileKeys makes the set of the keys that one of the expressions matches from
+// begin to end.
+func CompileKeys(expressions []string) (Keys, error) {
+	var out Keys
+	for _, e := range expressions {
+		r, err := regexp.Compile("^(?:" + e + ")$")
+		if err != nil {
+			return nil, fmt.Errorf("managed keys %q: %w", e, err)
+		}
+		if r.MatchString(hncv1alpha2.GroupName) {
+			return nil, fmt.Errorf("managed keys %q: matches %s, whose keys say where a namespace stands", e, hncv1alpha2.GroupName)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Has says whether a key is in the set. The keys of HNC never are, whatever the
+// expressions say.
+func (k Keys) Has(key string) bool {
+	if OfHNC(key) {
+		return false
+	}
+	for _, r := range k {
+		if r.MatchString(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// OfHNC says whether a key of a label or an annotation is one of HNC's own: the
+// part before the slash ends in its domain.
+func OfHNC(key string) bool {
+	prefix, _, found := strings.Cut(key, "/")
+	return found && strings.HasSuffix(prefix, hncv1alpha2.GroupName)
+}
