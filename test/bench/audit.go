@@ -4,6 +4,8 @@
 package main
 
 import (
+	"net/http"
+
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
@@ -24,10 +26,14 @@ func auditPods(dir string) (*auditlog.Log, cluster.Options, error) {
 // calls are requests of the manager about pods.
 type calls struct{ gets, patches float64 }
 
-// callsIn are those that the API server has answered so far.
+// callsIn are those that the API server has answered so far. What its priority and
+// fairness turned away, and the client asked again, is no call more.
 func callsIn(log *auditlog.Log) (out calls, err error) {
 	events, err := log.Events()
 	for i := range events {
+		if s := events[i].ResponseStatus; s != nil && s.Code == http.StatusTooManyRequests {
+			continue
+		}
 		switch events[i].Verb {
 		case "get":
 			out.gets++

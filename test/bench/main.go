@@ -5,8 +5,9 @@
 // same work by a bare client against the same API server in the same run. It
 // writes docs/benchmarks.md and fails if a figure is beyond its bound.
 //
-// With -run only some of it is measured, and with -small all of it on little,
-// which shows that the bench works and nothing else; then nothing is written.
+// With -run only some of it is measured, and the rest of the page stays. With -small
+// all of it is measured on little, which shows that the bench works and nothing
+// else; then nothing is written.
 package main
 
 import (
@@ -90,25 +91,29 @@ func run(ctx context.Context, which string, small bool) error {
 	}
 	b.progress("done")
 	report := render(sections, machine(b.version))
-	fmt.Print(report)
+	fmt.Print(strings.Join(report, "\n"))
 	if small {
 		return nil
 	}
-	if which == "" {
-		if err := write(report); err != nil {
-			return err
-		}
+	if err := write(report); err != nil {
+		return err
 	}
 	return beyond(rows)
 }
 
-func write(report string) error {
+// write puts what was measured into the page, and leaves the rest of it.
+func write(report []string) error {
 	root, err := cluster.ModuleRoot()
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(root, "docs", "benchmarks.md"), []byte(report), 0o644); err != nil {
-		return fmt.Errorf("write the report: %w", err)
+	name := filepath.Join(root, "docs", "benchmarks.md")
+	before, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("read the page: %w", err)
+	}
+	if err := os.WriteFile(name, []byte(page(string(before), report)), 0o644); err != nil {
+		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
 }

@@ -57,20 +57,42 @@ Measured by ` + "`make bench`" + `, which writes this page. The floor of a row i
 against the same API server in the same run, unless the row says something else; the rounds of both take turns. Times of
 requests are medians over the rounds of the median of one request. The ratio is what matters where there is one; the
 bound is what the bench fails beyond, with room for noise. A bound without a ratio is one of the figure itself.
-
 `
 
-func render(sections []section, machine string) string {
-	var b strings.Builder
-	b.WriteString(preamble)
-	b.WriteString(machine)
+// heading begins a section of the page.
+const heading = "## "
+
+// render returns each section as text that begins with its heading.
+func render(sections []section, machine string) []string {
+	out := make([]string, 0, len(sections))
 	for _, s := range sections {
-		fmt.Fprintf(&b, "\n## %s\n\n| work | floor | measured | at the floor | ratio | bound |\n|---|---|---|---|---|---|\n", s.title)
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s%s\n\n%s\n| work | floor | measured | at the floor | ratio | bound |\n|---|---|---|---|---|---|\n", heading, s.title, machine)
 		for _, r := range s.rows {
 			b.WriteString(r.String())
 		}
+		out = append(out, b.String())
 	}
-	return b.String()
+	return out
+}
+
+// page is what is measured now in place of what an earlier page has of the same
+// titles, in the order of the measurements.
+func page(before string, now []string) string {
+	known := map[string]string{}
+	for _, text := range append(strings.SplitAfter(strings.ReplaceAll(before, "\n"+heading, "\n\x00"+heading), "\x00"), now...) {
+		text = strings.TrimSuffix(text, "\x00")
+		if title, _, ok := strings.Cut(strings.TrimPrefix(text, heading), "\n"); ok && strings.HasPrefix(text, heading) {
+			known[title] = strings.TrimSpace(text) + "\n"
+		}
+	}
+	out := []string{preamble}
+	for _, m := range measurements {
+		if text := known[m.title]; text != "" {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // String is the row as a line of a table.
