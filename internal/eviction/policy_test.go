@@ -30,7 +30,7 @@ func TestEvictionPolicy_holdsAPodAndReleasesIt(t *testing.T) {
 	}
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath=waiting {.status.waiting}, matched {.status.matched}, denied {.status.denied}").Stdout
-	}, "20s", "200ms").Should(gomega.Equal("waiting 1, matched 1, denied 1"), "dry runs count for nothing")
+	}, "90s", "200ms").Should(gomega.Equal("waiting 1, matched 1, denied 1"), "dry runs count for nothing")
 	e.Kubectl(t, "annotate", "pod", "-n", ns, p.Name, "moved=yes")
 	if err := evict(t, e, ns, p.Name, nil); err != nil {
 		t.Error(err)

@@ -19,7 +19,7 @@ const (
 	// process has counted and not written is lost when it is killed.
 	pause = 5 * time.Second
 	// longestPause is what it grows to while counting goes on.
-	longestPause = time.Minute
+	longestPause = 15 * time.Second
 	// lastWrite bounds the write at the end of a process.
 	lastWrite = 5 * time.Second
 )
