@@ -106,7 +106,7 @@ func TestDenials_whoMayPostAndTwoReplicas(t *testing.T) {
 
 	// No denial, and that is known.
 	g.Expect(post(t, e.Manager.Webhooks, poster, refusals(t, "mine", 0))).To(gomega.Equal(http.StatusOK))
-	g.Eventually(statusOf(t, e, "mine", `{.status.denials}`), "15s", "200ms").Should(gomega.Equal(`{"count":0}`))
+	g.Eventually(statusOf(t, e, "mine", `{.status.denials}`), "60s", "200ms").Should(gomega.Equal(`{"count":0}`))
 
 	// Both replicas count, and one hears the same twice.
 	first := refusals(t, "mine", 3)
@@ -117,7 +117,7 @@ func TestDenials_whoMayPostAndTwoReplicas(t *testing.T) {
 	} {
 		g.Expect(post(t, p.webhooks, poster, p.body)).To(gomega.Equal(http.StatusOK))
 	}
-	g.Eventually(denialsOf(t, e, "mine"), "30s", "200ms").Should(gomega.Equal("7"))
+	g.Eventually(denialsOf(t, e, "mine"), "60s", "200ms").Should(gomega.Equal("7"))
 	g.Expect(e.Metric(t, "holdfast_deletion_denials_total")).To(gomega.BeEquivalentTo(3))
 	last, err := time.Parse(time.RFC3339, statusOf(t, e, "mine", `{.status.denials.last}`)())
 	if err != nil || last.Before(before.Add(-time.Minute)) || last.After(before.Add(time.Minute)) {

@@ -162,18 +162,18 @@ func TestDenials_ofARealAPIServer(t *testing.T) {
 	mustStand(t, e, one)
 
 	want := fmt.Sprint(1 + 1 + again + 1)
-	g.Eventually(denialsOf(t, e, mine), "30s", "200ms").Should(gomega.Equal(want))
-	g.Eventually(denialsOf(t, e, second), "10s", "100ms").Should(gomega.Equal("1"))
-	g.Eventually(denialsOf(t, e, ns+"-used"), "10s", "100ms").Should(gomega.Equal("1"))
-	g.Eventually(denialsOf(t, e, empty), "10s", "100ms").Should(gomega.Equal("1"))
-	g.Eventually(denialsOf(t, e, idle), "10s", "100ms").Should(gomega.Equal("0"))
+	g.Eventually(denialsOf(t, e, mine), "60s", "200ms").Should(gomega.Equal(want))
+	g.Eventually(denialsOf(t, e, second), "60s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(denialsOf(t, e, ns+"-used"), "60s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(denialsOf(t, e, empty), "60s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(denialsOf(t, e, idle), "60s", "100ms").Should(gomega.Equal("0"))
 	g.Eventually(statusOf(t, e, second, `{.status.observedGeneration} `+readyOf), "10s", "100ms").Should(gomega.Equal(fmt.Sprint(1+again) + " True Protected"))
 	g.Expect(e.Metric(t, "holdfast_deletion_denials_total")).To(gomega.BeEquivalentTo(1 + 1 + 1 + 1 + again + 1))
 	g.Expect(e.Kubectl(t, "get", "rdp", mine, "--no-headers").Stdout).To(gomega.MatchRegexp(`^` + mine + ` +Always +2 +` + want + ` +True `))
 
 	// The end of a process writes what it has counted; the next one goes on.
 	forbidden(e.Client, one)
-	g.Eventually(func() float64 { return e.Metric(t, "holdfast_deletion_denials_total") }, "10s", "20ms").Should(gomega.BeEquivalentTo(1 + 1 + 1 + 1 + again + 1 + 1))
+	g.Eventually(func() float64 { return e.Metric(t, "holdfast_deletion_denials_total") }, "60s", "20ms").Should(gomega.BeEquivalentTo(1 + 1 + 1 + 1 + again + 1 + 1))
 	if err := e.Manager.Stop(); err != nil {
 		t.Fatal(err)
 	}
