@@ -5,6 +5,8 @@ package marker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -49,6 +51,8 @@ type plan struct {
 	kind   inventory.Kind
 	object *metav1.PartialObjectMetadata
 	want   marks.Set
+	// ends says that an override ends with it.
+	ends bool
 }
 
 // plan says what has to be written on an object now; not ok when nothing has.
@@ -82,7 +86,9 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 		return plan{}, false
 	}
 	m.last[t] = written{m.o.Clock.Now(), want}
-	return plan{kind: kind, object: o, want: want}, true
+	_, had := have[v1alpha1.OverrideMark]
+	_, has := want[v1alpha1.OverrideMark]
+	return plan{kind: kind, object: o, want: want, ends: had && !has}, true
 }
 
 // pause is how long a write waits: the text of a mark can, and so can what
@@ -219,7 +225,7 @@ func placeOf(kind inventory.Kind, o *metav1.PartialObjectMetadata) string {
 func (m *Marker) write(ctx context.Context, t target, p plan) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	out, err := m.writer.Write(ctx, p.kind, p.object, p.want)
+	out, err := m.send(ctx, p)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.note(t, p.kind.GroupKind(), err)
@@ -243,6 +249,29 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 		delete(m.recent, out.UID)
 	}
 	return nil
+}
+
+// send writes what is planned. What is on its way out keeps its override: without
+// it what hangs below would be refused, and the deletion would never end. No watch
+// says in time that it has begun.
+func (m *Marker) send(ctx context.Context, p plan) (*metav1.PartialObjectMetadata, error) {
+	if !p.ends {
+		return m.writer.Write(ctx, p.kind, p.object, p.want)
+	}
+	live, err := m.o.Metadata.Resource(p.kind.Resource).Namespace(p.object.Namespace).Get(ctx, p.object.Name, metav1.GetOptions{})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("get what an override ends for: %w", err)
+	case p.object.UID != "" && live.UID != p.object.UID:
+		return nil, apierrors.NewNotFound(p.kind.GroupResource(), p.object.Name)
+	case live.DeletionTimestamp != nil:
+		return live, nil
+	}
+	out, err := m.writer.WriteUnchanged(ctx, p.kind, live, p.want)
+	if apierrors.IsConflict(err) {
+		return nil, errors.New("it has changed while its override ended")
+	}
+	return out, err
 }
 
 // note keeps which objects cannot be marked, for the protections that name their

@@ -83,6 +83,17 @@ func NewWriter(c metadata.Interface) *Writer { return &Writer{client: c} }
 // of nothing but them. An object that is gone, or that has another UID, is an
 // error: NotFound, or one that uid.Changed knows.
 func (w *Writer) Write(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, s Set) (*metav1.PartialObjectMetadata, error) {
+	return w.apply(ctx, k, o, "", s)
+}
+
+// WriteUnchanged does what Write does if the object is still as it is here. If it
+// has changed since, that is an error: a conflict.
+func (w *Writer) WriteUnchanged(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, s Set) (*metav1.PartialObjectMetadata, error) {
+	return w.apply(ctx, k, o, o.ResourceVersion, s)
+}
+
+// apply writes to whatever version there is if it is given none.
+func (w *Writer) apply(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, version string, s Set) (*metav1.PartialObjectMetadata, error) {
 	labels, annotations := map[string]string{}, map[string]string{}
 	for key, m := range s {
 		labels[key] = m.Value
@@ -93,13 +104,14 @@ func (w *Writer) Write(ctx context.Context, k inventory.Kind, o *metav1.PartialO
 	if len(s) > 0 {
 		labels[v1alpha1.MarkedLabel] = v1alpha1.MarkSet
 	}
+	meta := map[string]any{"name": o.Name, "namespace": o.Namespace, "uid": o.UID, "labels": labels, "annotations": annotations}
+	if version != "" {
+		meta["resourceVersion"] = version
+	}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": k.GroupVersionKind().GroupVersion().String(),
 		"kind":       k.Kind,
-		"metadata": map[string]any{
-			"name": o.Name, "namespace": o.Namespace, "uid": o.UID,
-			"labels": labels, "annotations": annotations,
-		},
+		"metadata":   meta,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode marks: %w", err)
