@@ -114,7 +114,7 @@ func TestLeader_twoAtOnceDoNotFight(t *testing.T) {
 		last := before
 		before = writes()
 		return before == last
-	}, "20s", "1s").Should(gomega.BeTrue(), "they do not come to rest")
+	}, "60s", "1s").Should(gomega.BeTrue(), "they do not come to rest")
 	g.Consistently(writes, "5s", "500ms").Should(gomega.Equal(before))
 }
 
@@ -180,15 +180,15 @@ func TestConfiguration_ofAFileIsFollowed(t *testing.T) {
 	refused := func() bool {
 		return e.Kubectl(t, "delete", "configmap/x", "--dry-run=server").Code != 0
 	}
-	g.Eventually(refused, "15s", "100ms").Should(gomega.BeTrue())
+	g.Eventually(refused, "60s", "100ms").Should(gomega.BeTrue())
 	write("Audit")
-	g.Eventually(refused, "15s", "100ms").Should(gomega.BeFalse())
+	g.Eventually(refused, "60s", "100ms").Should(gomega.BeFalse())
 
 	write("Sometimes") // refused, and Audit stays
 	condition := func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="ConfigurationAccepted")].message}`).Stdout
 	}
-	g.Eventually(condition, "30s", "200ms").Should(gomega.ContainSubstring("deletion.mode"))
+	g.Eventually(condition, "60s", "200ms").Should(gomega.ContainSubstring("deletion.mode"))
 	if refused() {
 		t.Error("a bad configuration took the place of the last good one")
 	}
@@ -196,8 +196,8 @@ func TestConfiguration_ofAFileIsFollowed(t *testing.T) {
 		t.Errorf("holdfast_config_last_reload_successful is %v, want 0", got)
 	}
 	write("Enforce")
-	g.Eventually(refused, "15s", "100ms").Should(gomega.BeTrue())
-	g.Eventually(condition, "30s", "200ms").ShouldNot(gomega.ContainSubstring("deletion.mode"))
+	g.Eventually(refused, "60s", "100ms").Should(gomega.BeTrue())
+	g.Eventually(condition, "60s", "200ms").ShouldNot(gomega.ContainSubstring("deletion.mode"))
 }
 
 // While the serving certificate and its authority are replaced again and again,
@@ -245,7 +245,7 @@ func TestWebhooks_areReachedByService(t *testing.T) {
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.KubectlInput(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: holdfast}, data: {config.yaml: "no: configuration"}}`,
 			"apply", "--server-side", "--force-conflicts", "--dry-run=server", "-n", "holdfast-system", "-f", "-").Stderr
-	}, "20s", "200ms").Should(gomega.ContainSubstring("data[config.yaml].apiVersion"), "the webhook is not called")
+	}, "60s", "200ms").Should(gomega.ContainSubstring("data[config.yaml].apiVersion"), "the webhook is not called")
 }
 
 // What the documents and the alerts name is what the manager serves.
@@ -356,7 +356,7 @@ data:
 					}
 				}
 				return strings.Join(refused, " ")
-			}, "20s", "100ms").Should(gomega.Equal(tt.want))
+			}, "60s", "100ms").Should(gomega.Equal(tt.want))
 		})
 	}
 }

@@ -142,13 +142,13 @@ func TestControllers_theEndpointsOfALabelledServiceFollowIt(t *testing.T) {
 		}
 		return len(slices.Items) + len(endpoints.Items)
 	}
-	g.Eventually(labelled, "30s", "50ms").Should(gomega.Equal(2), "the label is not copied")
+	g.Eventually(labelled, "60s", "50ms").Should(gomega.Equal(2), "the label is not copied")
 
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
 	if err := e.Client.Patch(t.Context(), service, mergeLabels(map[string]any{strict: nil})); err != nil {
 		t.Fatal(err)
 	}
-	g.Eventually(labelled, "30s", "50ms").Should(gomega.BeZero(), "the copies keep the label that their Service lost")
+	g.Eventually(labelled, "60s", "50ms").Should(gomega.BeZero(), "the copies keep the label that their Service lost")
 
 	if err := e.Client.Patch(t.Context(), service, mergeLabels(map[string]any{karmada: "Always"})); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestControllers_theEndpointsOfALabelledServiceFollowIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		return len(slices.Items)
-	}, "30s", "50ms").Should(gomega.Equal(1))
+	}, "60s", "50ms").Should(gomega.Equal(1))
 	if err := e.Client.Patch(t.Context(), service, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"selector":null}}`))); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestControllers_historyIsCleanedUp(t *testing.T) {
 		e.Apply(t, ns, daemons(image))
 		g.Eventually(func() string {
 			return e.Kubectl(t, "get", "controllerrevisions", "-n", ns, "-o", "jsonpath={.items[*].data.spec.template.spec.containers[0].image}").Stdout
-		}, "30s", "100ms").Should(gomega.Equal(image), "old revisions stay, or the new one does not come")
+		}, "60s", "100ms").Should(gomega.Equal(image), "old revisions stay, or the new one does not come")
 	}
 	// A Job without labels takes those of its template, and would be protected itself.
 	e.Apply(t, ns, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, labels: {app: j}}, spec: {ttlSecondsAfterFinished: 0, template: {metadata: {labels: {holdfast.dev/deletion-protected: Always}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`)
@@ -231,7 +231,7 @@ func TestControllers_historyIsCleanedUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		return len(pods.Items)
-	}, "30s", "100ms").Should(gomega.Equal(1))
+	}, "60s", "100ms").Should(gomega.Equal(1))
 	pods.Items[0].Status.Phase = corev1.PodSucceeded
 	if err := e.Client.Status().Update(t.Context(), &pods.Items[0]); err != nil {
 		t.Fatal(err)

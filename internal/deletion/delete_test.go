@@ -51,10 +51,16 @@ func mustStand(t testing.TB, e *testkit.Env, o client.Object) {
 // mustGo waits until the object is gone.
 func mustGo(t testing.TB, e *testkit.Env, o client.Object) {
 	t.Helper()
-	g := gomega.NewWithT(t)
-	g.Eventually(func() bool {
-		return apierrors.IsNotFound(e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopyObject().(client.Object)))
-	}, "60s", "50ms").Should(gomega.BeTrue(), "%s stays", o.GetName())
+	// Patient, because the namespace controller is: after each try that fails, be it because a kind went
+	// meanwhile, it waits longer, up to a minute.
+	gomega.NewWithT(t).Eventually(func() string {
+		o := o.DeepCopyObject().(client.Object)
+		err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		if apierrors.IsNotFound(err) {
+			return ""
+		}
+		return fmt.Sprintf("%s stays: %v %+v", o.GetName(), err, o)
+	}, "180s", "50ms").Should(gomega.BeEmpty())
 }
 
 func TestDelete_everyLabelRefuses(t *testing.T) {

@@ -81,9 +81,9 @@ func TestDenials_whoMayPostAndTwoReplicas(t *testing.T) {
 		return strings.TrimSpace(out.Stdout)
 	}
 	protect(t, e, "mine", `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: mine}]}]}`)
-	g.Eventually(statusOf(t, e, "mine", readyOf), "10s", "100ms").Should(gomega.Equal("True Protected"))
+	g.Eventually(statusOf(t, e, "mine", readyOf), "60s", "100ms").Should(gomega.Equal("True Protected"))
 	poster, nobody := token("holdfast-audit"), token("holdfast-guard")
-	g.Eventually(func() int { return post(t, other.Webhooks, nobody, "{}") }, "10s", "50ms").Should(gomega.Equal(http.StatusForbidden), "not ready")
+	g.Eventually(func() int { return post(t, other.Webhooks, nobody, "{}") }, "60s", "50ms").Should(gomega.Equal(http.StatusForbidden), "not ready")
 
 	forged := refusals(t, "mine", 1)
 	for _, tt := range []struct {

@@ -72,7 +72,7 @@ func audited(t *testing.T) (e *testkit.Env, start func()) {
 				t.Log(err)
 			}
 			return s.Data[key]
-		}, "10s", "100ms").ShouldNot(gomega.BeEmpty())
+		}, "60s", "100ms").ShouldNot(gomega.BeEmpty())
 		return string(s.Data[key])
 	}
 	write("token", secret("holdfast-audit", "token"))
@@ -118,9 +118,9 @@ func TestDenials_ofARealAPIServer(t *testing.T) {
 	e.Apply(t, ns, deployment("web", "1"))
 	done(t, e, "wait", "--for=create", "serviceaccount/default", "-n", empty, "--timeout=60s") // after the restart
 	e.Apply(t, empty, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}`)
-	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "10s", "50ms").Should(gomega.Equal(mine))
-	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "10s", "50ms").Should(gomega.Equal("2_protections"))
-	g.Eventually(label(t, e, "holdfast.dev/protected-while-used-by", "deployment", "web", "-n", ns), "10s", "50ms").ShouldNot(gomega.BeEmpty())
+	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "60s", "50ms").Should(gomega.Equal(mine))
+	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "60s", "50ms").Should(gomega.Equal("2_protections"))
+	g.Eventually(label(t, e, "holdfast.dev/protected-while-used-by", "deployment", "web", "-n", ns), "60s", "50ms").ShouldNot(gomega.BeEmpty())
 
 	// What does not count comes first, so that it has come when what counts has.
 	user := "system:serviceaccount:" + ns + ":pipeline"
@@ -167,7 +167,7 @@ func TestDenials_ofARealAPIServer(t *testing.T) {
 	g.Eventually(denialsOf(t, e, ns+"-used"), "60s", "100ms").Should(gomega.Equal("1"))
 	g.Eventually(denialsOf(t, e, empty), "60s", "100ms").Should(gomega.Equal("1"))
 	g.Eventually(denialsOf(t, e, idle), "60s", "100ms").Should(gomega.Equal("0"))
-	g.Eventually(statusOf(t, e, second, `{.status.observedGeneration} `+readyOf), "10s", "100ms").Should(gomega.Equal(fmt.Sprint(1+again) + " True Protected"))
+	g.Eventually(statusOf(t, e, second, `{.status.observedGeneration} `+readyOf), "60s", "100ms").Should(gomega.Equal(fmt.Sprint(1+again) + " True Protected"))
 	g.Expect(e.Metric(t, "holdfast_deletion_denials_total")).To(gomega.BeEquivalentTo(1 + 1 + 1 + 1 + again + 1))
 	g.Expect(e.Kubectl(t, "get", "rdp", mine, "--no-headers").Stdout).To(gomega.MatchRegexp(`^` + mine + ` +Always +2 +` + want + ` +True `))
 

@@ -37,7 +37,7 @@ func shipped(t testing.TB, e *testkit.Env, name, namespace string) {
 	e.Apply(t, "", mine)
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", namespace, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`).Stdout
-	}, "30s", "100ms").Should(gomega.Equal("InForce"))
+	}, "60s", "100ms").Should(gomega.Equal("InForce"))
 }
 
 // brokers are three pods of a Kafka cluster on a node.
@@ -96,7 +96,7 @@ func TestDrain_withThePolicyEndsByItselfInOneCall(t *testing.T) {
 	n.WaitGone(t, append(pods, other...)...)
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
-	}, "20s", "200ms").Should(gomega.BeElementOf("", "0"))
+	}, "60s", "200ms").Should(gomega.BeElementOf("", "0"))
 	// Asking again for the pods by name, as a drainer that missed the move does,
 	// rolls none of them.
 	for _, p := range pods {
@@ -182,7 +182,7 @@ func TestDrain_asTheDrainCleanerFailsUntilThePodsWereMoved(t *testing.T) {
 		t.Fatalf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
 	}
 	roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}})
-	gomega.NewWithT(t).Eventually(roller.Rolls, "30s", "100ms").Should(gomega.HaveLen(len(pods)))
+	gomega.NewWithT(t).Eventually(roller.Rolls, "60s", "100ms").Should(gomega.HaveLen(len(pods)))
 	if out := n.Drain(t, old, "--timeout=60s"); out.Code != 0 {
 		t.Errorf("the drain after the pods were moved:\n%s%s", out.Stdout, out.Stderr)
 	}
@@ -212,7 +212,7 @@ func TestDrain_ofAPrimaryWaitsForTheSwitchover(t *testing.T) {
 	n.WaitGone(t, pods[1])
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
-	}, "20s", "200ms").Should(gomega.Equal("1"))
+	}, "60s", "200ms").Should(gomega.Equal("1"))
 	if out := e.Kubectl(t, "label", "pod", "-n", ns, "pg-1", "--overwrite", "cnpg.io/instanceRole=replica"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}

@@ -112,10 +112,10 @@ func TestOutage_oneOfTwoReplicasGoesDuringADrain(t *testing.T) {
 			pods := brokers(t, n, ns, "old")
 			roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 500 * time.Millisecond})
 			g := gomega.NewWithT(t)
-			g.Eventually(func() error { return evict(t, e, ns, pods[0].Name, dryRun) }, "30s", "100ms").Should(gomega.Satisfy(apierrors.IsNotFound))
+			g.Eventually(func() error { return evict(t, e, ns, pods[0].Name, dryRun) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsNotFound))
 			done := make(chan testkit.Output, 1)
 			go func() { done <- n.Drain(t, "old", "--timeout=120s") }()
-			g.Eventually(roller.Rolls, "30s", "50ms").ShouldNot(gomega.BeEmpty())
+			g.Eventually(roller.Rolls, "60s", "50ms").ShouldNot(gomega.BeEmpty())
 			if err := tt.end(first); err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func TestOutage_whileNobodyAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	g.Eventually(func() error { err = evict(t, e, ns, "a-kafka-1", dryRun); return err }, "20s", "100ms").ShouldNot(gomega.Succeed())
+	g.Eventually(func() error { err = evict(t, e, ns, "a-kafka-1", dryRun); return err }, "60s", "100ms").ShouldNot(gomega.Succeed())
 	if err = evict(t, e, ns, "a-kafka-1", nil); err == nil || !strings.Contains(err.Error(), "failed calling webhook \"strimzi-drain-cleaner.strimzi.io\"") {
 		t.Errorf("where the configuration refuses: %v", err)
 	}
@@ -183,14 +183,14 @@ func TestOutage_thePodCannotBeWrittenTo(t *testing.T) {
 	pod(t, e, ns, "a-kafka-1", kafka("a-kafka"))
 	g.Eventually(func() string {
 		return e.Kubectl(t, "label", "pod", "-n", ns, "a-kafka-0", "x=y", "--dry-run=server", "--as=system:serviceaccount:holdfast-system:holdfast-guard").Stderr
-	}, "20s", "100ms").Should(gomega.ContainSubstring("not now"))
+	}, "60s", "100ms").Should(gomega.ContainSubstring("not now"))
 
 	if err := evict(t, e, ns, "policy-refuse", nil); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "not now") {
 		t.Errorf("a policy with onError Refuse: %v, want a 429 that says why", err)
 	}
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", "refuse", "-o", "jsonpath={.status.lastError.message}").Stdout
-	}, "20s", "200ms").
+	}, "60s", "200ms").
 		Should(gomega.ContainSubstring("not now"))
 	if err := evict(t, e, ns, "policy-allow", nil); err != nil {
 		t.Errorf("a policy with onError Allow: %v", err)

@@ -77,11 +77,11 @@ func TestAnchor_deletedAndMadeAgain(t *testing.T) {
 			if err := e.WaitNotEnforced(t.Context()); err != nil {
 				t.Error(err)
 			}
-			g.Eventually(func() []string { return admissionObjects(t, e) }, "30s", "100ms").Should(gomega.BeEmpty())
+			g.Eventually(func() []string { return admissionObjects(t, e) }, "60s", "100ms").Should(gomega.BeEmpty())
 			if !dead {
-				g.Eventually(func() string { return condition(t, e, v1alpha1.ConditionAdmissionInstalled).Reason }, "10s", "100ms").
+				g.Eventually(func() string { return condition(t, e, v1alpha1.ConditionAdmissionInstalled).Reason }, "60s", "100ms").
 					Should(gomega.Equal(v1alpha1.ReasonAnchorMissing))
-				g.Eventually(func() float64 { return e.Metric(t, "holdfast_anchor_present") }, "10s", "100ms").Should(gomega.BeZero())
+				g.Eventually(func() float64 { return e.Metric(t, "holdfast_anchor_present") }, "60s", "100ms").Should(gomega.BeZero())
 				if err := e.Manager.Ready(t.Context()); err != nil {
 					t.Errorf("the state of the policies takes the replica out of service: %v", err)
 				}
@@ -96,8 +96,8 @@ func TestAnchor_deletedAndMadeAgain(t *testing.T) {
 			if err := e.WaitEnforced(t.Context()); err != nil {
 				t.Error(err)
 			}
-			g.Eventually(func() int { return len(admissionObjects(t, e)) }, "10s", "100ms").Should(gomega.Equal(all))
-			g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "10s", "100ms").
+			g.Eventually(func() int { return len(admissionObjects(t, e)) }, "60s", "100ms").Should(gomega.Equal(all))
+			g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "60s", "100ms").
 				Should(gomega.Equal(metav1.ConditionTrue))
 		})
 	}
@@ -142,13 +142,13 @@ func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
 			} else if out.Code != 0 {
 				t.Fatalf("kubectl: %s", out.Stderr)
 			}
-			g.Eventually(func() string { return cmp.Diff(before, snapshot(t, e)) }, "15s", "100ms").Should(gomega.BeEmpty(), "(-before +after)")
+			g.Eventually(func() string { return cmp.Diff(before, snapshot(t, e)) }, "60s", "100ms").Should(gomega.BeEmpty(), "(-before +after)")
 			if err := e.WaitEnforced(t.Context()); err != nil {
 				t.Error(err)
 			}
 			g.Eventually(func() string {
 				return e.KubectlInput(t, configurationYAML("deletion: {mode: Sometimes}"), "apply", "--server-side", "--force-conflicts", "-f", "-").Stderr
-			}, "15s", "100ms").Should(gomega.ContainSubstring("data[config.yaml].deletion.mode"), "the webhook is not called")
+			}, "60s", "100ms").Should(gomega.ContainSubstring("data[config.yaml].deletion.mode"), "the webhook is not called")
 		})
 	}
 }
@@ -202,10 +202,10 @@ func TestHealing_isSaid(t *testing.T) {
 	if out := e.Kubectl(t, "delete", "validatingadmissionpolicy", "holdfast-deletion-karmada"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
-	g.Eventually(func() float64 { return e.Metric(t, "holdfast_admission_repairs_total") }, "15s", "100ms").Should(gomega.Equal(1.0))
+	g.Eventually(func() float64 { return e.Metric(t, "holdfast_admission_repairs_total") }, "60s", "100ms").Should(gomega.Equal(1.0))
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "events.events.k8s.io", "-A", "-o", "jsonpath={range .items[*]}{.reason} {.note}{'\\n'}{end}").Stdout
-	}, "15s", "100ms").Should(gomega.ContainSubstring("Restored Restored after somebody changed or deleted them: ValidatingAdmissionPolicy/holdfast-deletion-karmada"))
+	}, "60s", "100ms").Should(gomega.ContainSubstring("Restored Restored after somebody changed or deleted them: ValidatingAdmissionPolicy/holdfast-deletion-karmada"))
 }
 
 // A policy of somebody else that carries the same label is none of Holdfast's.
@@ -232,7 +232,7 @@ func TestAnchor_deletedLeavingOrphans(t *testing.T) {
 	if err := e.WaitNotEnforced(t.Context()); err != nil {
 		t.Error(err)
 	}
-	g.Eventually(func() []string { return admissionObjects(t, e) }, "30s", "100ms").Should(gomega.BeEmpty())
+	g.Eventually(func() []string { return admissionObjects(t, e) }, "60s", "100ms").Should(gomega.BeEmpty())
 }
 
 // Whoever may edit ConfigMaps may not turn every protection off by that.
@@ -276,7 +276,7 @@ func TestModes_changeByConfigurationWithTheManagerAlive(t *testing.T) {
 			out := e.Kubectl(t, "delete", "-n", ns, "configmap/x", "--dry-run=server")
 			said := strings.Contains(out.Stderr, "is protected from deletion")
 			return (out.Code != 0) == step.wantRefused && said == (step.wantRefused || step.wantWarning)
-		}, "15s", "100ms").Should(gomega.BeTrue(), "in mode %s", step.mode)
+		}, "60s", "100ms").Should(gomega.BeTrue(), "in mode %s", step.mode)
 	}
 }
 
@@ -312,14 +312,14 @@ func TestIdle_noWrites(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{ManagerArgs: []string{"--leader-elect=false"}}) // so that there is no lease to renew
 	g := gomega.NewWithT(t)
-	g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "10s", "100ms").
+	g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "60s", "100ms").
 		Should(gomega.Equal(metav1.ConditionTrue))
 	var before float64
 	g.Eventually(func() bool {
 		last := before
 		before = e.Writes(t)
 		return before == last
-	}, "10s", "1s").Should(gomega.BeTrue(), "the start does not come to an end")
+	}, "60s", "1s").Should(gomega.BeTrue(), "the start does not come to an end")
 	g.Consistently(func() float64 { return e.Writes(t) }, "5s", "500ms").Should(gomega.Equal(before))
 }
 
@@ -349,7 +349,7 @@ func TestRBAC_bindsExactlyTheNamesThatCanBeWritten(t *testing.T) {
 			names = append(names, list.Items[i].Name)
 		}
 		return names
-	}, "15s", "100ms").Should(gomega.ConsistOf(granted))
+	}, "60s", "100ms").Should(gomega.ConsistOf(granted))
 }
 
 func configure(t testing.TB, e *testkit.Env, body string) {

@@ -130,10 +130,19 @@ func register(ctx context.Context, e *testkit.Env, g Group, namespace string, at
 	return nil
 }
 
-// unregister takes the APIService away and waits until the API server passes nothing on any more.
+// unregister takes the APIService away and waits until the API server passes nothing on any more. A mark
+// of a protection that the test has just ended may hold it for a moment.
 func unregister(ctx context.Context, e *testkit.Env, g Group) error {
-	if err := e.Client.Delete(ctx, apiService(g)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete the APIService: %w", err)
+	var refused error
+	err := wait.PollUntilContextCancel(ctx, often, true, func(context.Context) (bool, error) {
+		refused = e.Client.Delete(ctx, apiService(g))
+		if apierrors.IsForbidden(refused) {
+			return false, nil
+		}
+		return true, client.IgnoreNotFound(refused)
+	})
+	if err != nil {
+		return fmt.Errorf("delete the APIService: %w", errors.Join(err, refused))
 	}
 	finder, err := discovery.NewDiscoveryClientForConfig(e.Config)
 	if err != nil {
