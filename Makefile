@@ -61,8 +61,8 @@ generate: ## Make deep copies, CRDs and the reference docs again from the types 
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	@rm -f config/crd/*.yaml config/crd/hnc/*.yaml
 	$(TOOL) controller-gen crd paths=./api/holdfast/... output:crd:dir=config/crd
-	@# In a folder of their own, which "kubectl apply -f config/crd" passes by: nothing serves these yet,
-	@# and a cluster may have HNC's.
+	@# In a folder of their own, which "kubectl apply -f config/crd" passes by: the feature is off by
+	@# default, and a cluster may have HNC's.
 	$(TOOL) controller-gen crd paths=./api/hnc/... output:crd:dir=config/crd/hnc
 	$(GO) run ./hack/singletons config/crd/hnc/hnc.x-k8s.io_hierarchyconfigurations.yaml=hierarchy \
 		config/crd/hnc/hnc.x-k8s.io_hncconfigurations.yaml=config

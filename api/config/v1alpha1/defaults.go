@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,7 @@ func SetDefaults(c *HoldfastConfiguration) {
 	c.Deletion.Overrides.Approval = cmp.Or(c.Deletion.Overrides.Approval, ApprovalNotRequired)
 
 	setEvictionDefaults(&c.Eviction)
+	setHierarchyDefaults(&c.Hierarchy)
 }
 
 func setEvictionDefaults(e *EvictionConfiguration) {
@@ -59,5 +61,21 @@ func setEvictionDefaults(e *EvictionConfiguration) {
 		if *flag == nil {
 			*flag = new(true)
 		}
+	}
+}
+
+func setHierarchyDefaults(h *HierarchyConfiguration) {
+	h.Mode = cmp.Or(h.Mode, ModeOff)
+	if h.ExcludedNamespaces == nil {
+		h.ExcludedNamespaces = slices.Clone(DefaultExcludedNamespaces)
+	}
+	if h.UncopiedLabels == nil {
+		h.UncopiedLabels = slices.Clone(DefaultUncopiedLabels)
+	}
+	if h.Brake.Percent == nil {
+		h.Brake.Percent = new(int32(DefaultBrakePercent))
+	}
+	if h.Brake.Minimum == nil {
+		h.Brake.Minimum = new(int32(DefaultBrakeMinimum))
 	}
 }

@@ -65,6 +65,10 @@ type HoldfastConfiguration struct {
 	// eviction is the guard for evictions.
 	// +optional
 	Eviction EvictionConfiguration `json:"eviction,omitzero"`
+
+	// hierarchy is the trees of namespaces.
+	// +optional
+	Hierarchy HierarchyConfiguration `json:"hierarchy,omitzero"`
 }
 
 // Scope selects namespaces. Cluster-scoped objects are in every scope.

@@ -33,6 +33,12 @@ type HNCConfigurationSpec struct {
 	// +optional
 	// +listType=atomic
 	Resources []ResourceSpec `json:"resources,omitempty"`
+
+	// excludedNamespaces are names of namespaces that are in no tree, beside those
+	// of Holdfast's configuration. HNC does not know this field.
+	// +optional
+	// +listType=set
+	ExcludedNamespaces []string `json:"excludedNamespaces,omitempty"`
 }
 
 // SynchronizationMode says how a kind is treated.

@@ -150,10 +150,10 @@ func TestLoad_refuses(t *testing.T) {
 			document: header + "scop: {}\nDeletion: {}\ndeletion: {labels: {strict: true}}\nscope: {namespaceSelector: {labels: {}}}\n",
 			want: []string{
 				"Deletion: Forbidden: there is no such field: known here are " +
-					"admission, apiVersion, certificates, deletion, eviction, featureGates, kind, scope",
+					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, scope",
 				"deletion.labels.strict: Forbidden: there is no such field: known here are karmada, kruise",
 				"scop: Forbidden: there is no such field: known here are " +
-					"admission, apiVersion, certificates, deletion, eviction, featureGates, kind, scope",
+					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, scope",
 				"scope.namespaceSelector.labels: Forbidden: there is no such field: known here are matchExpressions, matchLabels",
 			},
 		},
@@ -387,6 +387,18 @@ eviction:
   onOutage: Allow
   pods: Read
   protectedPods: Allow
+hierarchy:
+  brake:
+    minimum: 50
+    percent: 25
+  excludedNamespaces:
+    - kube-system
+    - kube-public
+    - kube-node-lease
+    - hnc-system
+  mode: "Off"
+  uncopiedLabels:
+    - cattle.io/creator=norman
 kind: HoldfastConfiguration
 scope:
   namespaces:
