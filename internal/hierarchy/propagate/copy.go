@@ -4,6 +4,13 @@
 package propagate
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -35,19 +42,62 @@ func UpToDate(have, copied *unstructured.Unstructured) bool {
 	return from == want && equality.Semantic.DeepEqual(Rules{}.canonical(have).Object, Rules{}.canonical(copied).Object)
 }
 
+// Digest stands for what an object and its copy have in common: two digests are
+// the same if UpToDate would say yes, but for where the copy comes from.
+type Digest [sha256.Size]byte
+
+// DigestOf is that of an object in a cluster.
+func DigestOf(have *unstructured.Unstructured) (Digest, error) {
+	text, err := json.Marshal(Rules{}.shared(have).Object) // which puts keys in order
+	if err != nil {
+		return Digest{}, fmt.Errorf("digest of %s/%s: %w", have.GetNamespace(), have.GetName(), err)
+	}
+	return sha256.Sum256(text), nil
+}
+
+// Digest is that of the copies of a source.
+func (r Rules) Digest(source *unstructured.Unstructured) (Digest, error) {
+	return DigestOf(r.Copied(source, ""))
+}
+
 // canonical is what an object and its copy have in common.
 func (r Rules) canonical(u *unstructured.Unstructured) *unstructured.Unstructured {
+	return r.shared(u).DeepCopy()
+}
+
+// shared is what an object and its copy have in common, as parts of the object.
+func (r Rules) shared(u *unstructured.Unstructured) *unstructured.Unstructured {
 	content := make(map[string]any, len(u.Object))
 	for field, value := range u.Object {
 		if field != "metadata" && field != "status" {
 			content[field] = value
 		}
 	}
-	c := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	c := &unstructured.Unstructured{Object: content}
 	c.SetName(u.GetName())
 	c.SetLabels(kept(u.GetLabels(), r.StripLabels))
-	c.SetAnnotations(kept(u.GetAnnotations(), r.StripAnnotations))
+	annotations := u.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return OfController(key) })
+	c.SetAnnotations(kept(annotations, r.StripAnnotations))
 	return c
+}
+
+// controllers are the domains of annotations that the cluster's own controllers
+// write on objects of users. What they say of one object is wrong of a copy.
+var controllers = []string{
+	"deployment.kubernetes.io", "endpoints.kubernetes.io", "pv.kubernetes.io", "volume.kubernetes.io", "volume.beta.kubernetes.io",
+	"control-plane.alpha.kubernetes.io",
+}
+
+// daemonSetGeneration is one without a domain.
+const daemonSetGeneration = "deprecated.daemonset.template.generation"
+
+// OfController says whether an annotation belongs to the cluster's own controllers:
+// it is neither copied nor taken off a copy. HNC copies them, and so takes turns
+// with the controllers.
+func OfController(annotation string) bool {
+	domain, _, found := strings.Cut(annotation, "/")
+	return found && slices.Contains(controllers, domain) || annotation == daemonSetGeneration
 }
 
 // kept are the labels or annotations that are copied; nil if none is.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 func source() *unstructured.Unstructured {
@@ -105,4 +106,47 @@ func more(m map[string]string, key, value string) map[string]string {
 	}
 	m[key] = value
 	return m
+}
+
+// A digest says the same as a look at both.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	rules := Rules{StripLabels: map[string]bool{"strip": true}}
+	source := parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: up, labels: {strip: x, keep: z, app.kubernetes.io/managed-by: helm},
+		annotations: {deployment.kubernetes.io/revision: "3", propagate.hnc.x-k8s.io/all: "true"}}, data: {k: v}}`)
+	want, err := rules.Digest(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const labels = `labels: {keep: z, app.kubernetes.io/managed-by: hnc.x-k8s.io, hnc.x-k8s.io/inherited-from: up}`
+	for _, tt := range []struct {
+		name, have string
+		same       bool
+	}{
+		{name: "the copy has the digest of its source", have: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: down, uid: x, ` + labels + `}, data: {k: v}}`, same: true},
+		{name: "what controllers note on it does not count", have: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: down, ` + labels + `, annotations: {deployment.kubernetes.io/revision: "1"}}, data: {k: v}, status: {a: b}}`, same: true},
+		{name: "its content does", have: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: down, ` + labels + `}, data: {k: w}}`},
+		{name: "its labels do", have: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: down, labels: {keep: z, hnc.x-k8s.io/inherited-from: up}}, data: {k: v}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			have := parsed(t, tt.have)
+			got, err := DigestOf(have)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same := got == want; same != tt.same || UpToDate(have, rules.Copied(source, "down")) != tt.same {
+				t.Errorf("same: %t, want %t", same, tt.same)
+			}
+		})
+	}
+}
+
+func parsed(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
 }

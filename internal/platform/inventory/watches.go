@@ -5,7 +5,6 @@ package inventory
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -61,18 +60,10 @@ type Watches struct {
 	done    sync.WaitGroup
 }
 
-type running struct {
-	informer cache.SharedIndexInformer
-	stop     context.CancelFunc
-}
-
 // NewWatches makes a Watches.
 func NewWatches(c metadata.Interface, h Handler) *Watches {
 	return &Watches{client: c, handler: h, running: map[Source]*running{}, Keep: isOurs}
 }
-
-// byNamespace indexes the objects of a source.
-const byNamespace = cache.NamespaceIndex
 
 // Start begins to watch a source until the context ends or it is stopped.
 // Starting what runs does nothing.
@@ -90,32 +81,16 @@ func (w *Watches) Start(ctx context.Context, s Source) error {
 			}
 		},
 	}
-	i := cache.NewSharedIndexInformer(w.listWatch(s, health), &metav1.PartialObjectMetadata{}, 0,
-		cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
-	if err := i.SetTransform(w.strip); err != nil {
-		return fmt.Errorf("set transform: %w", err)
-	}
-	if err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		health.fail(err)
-	}); err != nil {
-		return fmt.Errorf("set error handler: %w", err)
-	}
-	registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	r, err := newRunning(w.listWatch(s, health), &metav1.PartialObjectMetadata{}, w.strip, health, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { w.seen(s, o) },
 		UpdateFunc: func(_, o any) { w.seen(s, o) },
 		DeleteFunc: func(o any) { w.gone(s, o) },
 	})
 	if err != nil {
-		return fmt.Errorf("add handler: %w", err)
+		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	w.running[s] = &running{informer: i, stop: cancel}
-	w.done.Go(func() { i.RunWithContext(ctx) })
-	w.done.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			w.handler.Synced(s)
-		}
-	})
+	w.running[s] = r
+	r.start(ctx, &w.done, func() { w.handler.Synced(s) })
 	return nil
 }
 
