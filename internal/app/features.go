@@ -16,6 +16,9 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion"
 	"github.com/holdfast-dev/holdfast/internal/eviction"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/keep"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
@@ -69,6 +72,12 @@ func (g *guard) newFeatures() []feature {
 		Changed: g.admission.Wake,
 	})
 	eviction.RegisterMetrics(metrics.Registry)
+	trees := hierarchy.NewGuard(hierarchy.Options{
+		Manager: g.mgr, Dynamic: g.dynamic, Kinds: g.kinds, Namespace: g.options.Namespace, Users: []string{g.user},
+		Config:  g.config.Current,
+		Changed: g.admission.Wake,
+	})
+	keep.RegisterMetrics(metrics.Registry)
 	return []feature{
 		{
 			name:  "deletion",
@@ -97,6 +106,23 @@ func (g *guard) newFeatures() []feature {
 			wake:       evicting.Wake,
 			ready:      evicting.Ready,
 			conditions: evicting.Conditions,
+		},
+		{
+			name: "hierarchy",
+			mode: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Mode { return c.Hierarchy.Mode },
+			scope: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope {
+				return settings.Scope(&c.Hierarchy)
+			},
+			policies: func(c *configv1alpha1.HoldfastConfiguration, _ scope.Selection) []admission.Policy {
+				return trees.Policies(c)
+			},
+			webhooks: func(c *configv1alpha1.HoldfastConfiguration, _ scope.Scope) []admission.Webhook {
+				return trees.Webhooks(c)
+			},
+			setup:      trees.SetupWithManager,
+			wake:       trees.Wake,
+			ready:      trees.Ready,
+			conditions: trees.Conditions,
 		},
 	}
 }

@@ -53,6 +53,7 @@ type guard struct {
 	kinds     *inventory.Kinds
 	inventory *dormant
 	metadata  metadata.Interface
+	dynamic   dynamic.Interface
 	clientset kubernetes.Interface
 	features  []feature
 	informers []cache.Informer
@@ -122,15 +123,14 @@ func (g *guard) newClients(rc *rest.Config) error {
 	if g.clientset, err = kubernetes.NewForConfig(rc); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	dyn, err := dynamic.NewForConfig(rc)
-	if err != nil {
+	if g.dynamic, err = dynamic.NewForConfig(rc); err != nil {
 		return fmt.Errorf("make dynamic client: %w", err)
 	}
 	d, err := discovery.NewDiscoveryClientForConfig(rc)
 	if err != nil {
 		return fmt.Errorf("make discovery client: %w", err)
 	}
-	g.kinds = inventory.NewKinds(d, dyn, g.metadata)
+	g.kinds = inventory.NewKinds(d, g.dynamic, g.metadata)
 	return nil
 }
 
@@ -244,8 +244,11 @@ func (g *guard) addToManager(ctx context.Context) error {
 			return fmt.Errorf("set up controller: %w", err)
 		}
 	}
-	// The kinds that the API server serves are for the deletion guard.
-	g.inventory = newDormant(g.kinds, func() bool { return g.config.Current().Deletion.Mode != configv1alpha1.ModeOff })
+	// The kinds that the API server serves are for deletions and trees.
+	g.inventory = newDormant(g.kinds, func() bool {
+		c := g.config.Current()
+		return c.Deletion.Mode != configv1alpha1.ModeOff || c.Hierarchy.Mode != configv1alpha1.ModeOff
+	})
 	if err := mgr.Add(g.inventory); err != nil {
 		return err
 	}

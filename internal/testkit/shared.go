@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -25,12 +26,25 @@ var shared struct {
 	env *Env
 	// given says that the cluster was there, and had no Holdfast.
 	given bool
+	extra Extra
+}
+
+// Extra is what a package's tests share beyond Holdfast as it is installed.
+type Extra struct {
+	// Manifests are paths below the root of the module.
+	Manifests []string
+	// Configuration is the part of a HoldfastConfiguration behind its kind; empty
+	// for the one that is installed.
+	Configuration string
 }
 
 // Run runs the tests of a package that uses Shared and ends what they shared. A
 // cluster that was there before is left as it was.
-func Run(m *testing.M) int {
-	shared.run = true
+func Run(m *testing.M) int { return RunWith(m, Extra{}) }
+
+// RunWith is Run for tests that share more.
+func RunWith(m *testing.M, extra Extra) int {
+	shared.run, shared.extra = true, extra
 	code := m.Run()
 	if shared.env == nil {
 		return code
@@ -74,6 +88,18 @@ func startShared(ctx context.Context) error {
 	}
 	// From here on Run ends it, however far the start comes.
 	shared.env, shared.given = &Env{Cluster: c, dir: dir}, path != ""
+	if text := shared.extra.Configuration; text != "" {
+		file := filepath.Join(dir, "config.yaml")
+		if err := os.WriteFile(file, []byte(config.Empty+text), 0o600); err != nil {
+			return fmt.Errorf("write the configuration: %w", err)
+		}
+		shared.env.managerArgs = []string{"--config", file, "--config-map", ""}
+	}
+	for _, path := range shared.extra.Manifests {
+		if _, err := manager.Kubectl(ctx, c, "apply", "--server-side", "-f", path); err != nil {
+			return fmt.Errorf("apply %s: %w", path, err)
+		}
+	}
 	return shared.env.start(ctx, true)
 }
 
@@ -102,6 +128,10 @@ func endShared(ctx context.Context) error {
 	}
 	if shared.given {
 		errs = append(errs, e.takeAway(ctx))
+		for _, path := range shared.extra.Manifests {
+			_, err := manager.Kubectl(ctx, e.Cluster, "delete", "--ignore-not-found", "-f", path)
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(append(errs, e.Stop(), os.RemoveAll(e.dir))...)
 }

@@ -83,3 +83,9 @@ const (
 	// ReasonInvalid says that the object cannot be put into force.
 	ReasonInvalid = "Invalid"
 )
+
+// ConditionPropagationComplete is the type of a condition of a Namespace: whether
+// all that is copied into it from the namespaces above is there. It is written when
+// a namespace gets a parent, and where a copy cannot be made. Its key is qualified
+// because the object is not ours.
+const ConditionPropagationComplete = GroupName + "/PropagationComplete"

@@ -41,6 +41,11 @@ func (r Rules) Mode(kind schema.GroupKind) hncv1alpha2.SynchronizationMode {
 	}
 }
 
+// Follows says whether objects of a kind in a mode have to be known.
+func Follows(mode hncv1alpha2.SynchronizationMode) bool {
+	return mode == hncv1alpha2.ModePropagate || mode == hncv1alpha2.ModeAllowPropagate || mode == hncv1alpha2.ModeRemove
+}
+
 // Copies says whether objects of a kind are copied.
 func (r Rules) Copies(kind schema.GroupKind) bool {
 	mode := r.Mode(kind)

@@ -6,6 +6,7 @@
 package settings
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ type Settings struct {
 	// Brake bounds how many copies may go at once.
 	Brake Brake
 
+	// said is what they were made of.
+	said any
+
 	excluded                        sets.Set[string]
 	managedLabel, managedAnnotation tree.Keys
 	uncopied                        map[string]string
@@ -53,6 +57,15 @@ func (s Settings) Excluded(name string) bool { return s.excluded.Has(name) }
 
 // Managed says whether a namespace of the name belongs into a tree.
 func (s Settings) Managed(name string) bool { return s.Where.MatchesName(name) }
+
+// ManagedLabels are the keys of labels that can be set for subtrees.
+func (s Settings) ManagedLabels() tree.Keys { return s.managedLabel }
+
+// ManagedAnnotations are those of annotations.
+func (s Settings) ManagedAnnotations() tree.Keys { return s.managedAnnotation }
+
+// Equal says whether two Settings say the same.
+func (s Settings) Equal(o Settings) bool { return reflect.DeepEqual(s.said, o.said) }
 
 // Tree is what a tree.Tree needs to know.
 func (s Settings) Tree(deletingCRD bool) tree.Settings {
@@ -75,6 +88,7 @@ func New(c *configv1alpha1.HoldfastConfiguration, own string, more []string) (Se
 		return Settings{}, err
 	}
 	s := Settings{
+		said: []any{c.Scope, h, sets.List(excluded)},
 		Mode: h.Mode, StandBy: h.StandBy, Where: where, excluded: excluded,
 		uncopied: map[string]string{}, stripLabels: setOf(h.StrippedLabels), stripAnnotations: setOf(h.StrippedAnnotations),
 		Brake: Brake{Percent: int(*h.Brake.Percent), Minimum: int(*h.Brake.Minimum)},

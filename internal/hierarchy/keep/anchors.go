@@ -1,0 +1,110 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keep
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+)
+
+// step is what to do about an anchor.
+type step struct {
+	// Make is the subnamespace to make, and Delete the one to delete.
+	Make, Delete *corev1.Namespace
+	// Write is the anchor to write after that.
+	Write *hncv1alpha2.SubnamespaceAnchor
+}
+
+// next says what to do about an anchor now.
+func next(p *world.AnchorPlan) step {
+	var s step
+	want := p.Anchor.DeepCopy()
+	going := p.Anchor.DeletionTimestamp != nil
+	switch p.State {
+	case hncv1alpha2.AnchorForbidden:
+		controllerutil.RemoveFinalizer(want, hncv1alpha2.FinalizerAnchor)
+	case hncv1alpha2.AnchorMissing:
+		if !going && p.Within.DeletionTimestamp == nil {
+			s.Make = born(p)
+		}
+	}
+	switch {
+	case p.State == hncv1alpha2.AnchorForbidden:
+	case !going:
+		controllerutil.AddFinalizer(want, hncv1alpha2.FinalizerAnchor)
+	case p.State == hncv1alpha2.AnchorOk && controllerutil.ContainsFinalizer(want, hncv1alpha2.FinalizerAnchor) && p.DeletesSubnamespace:
+		s.Delete = p.Subnamespace
+	case p.State == hncv1alpha2.AnchorOk && p.Subnamespace != nil && p.Subnamespace.DeletionTimestamp != nil:
+		// It stays until the subnamespace is gone.
+	default:
+		controllerutil.RemoveFinalizer(want, hncv1alpha2.FinalizerAnchor)
+	}
+	want.Status.State = p.State
+	if s.Make != nil {
+		want.Status.State = hncv1alpha2.AnchorOk
+	}
+	if !equality.Semantic.DeepEqual(want, p.Anchor) {
+		s.Write = want
+	}
+	return s
+}
+
+// born is the subnamespace of an anchor as it should be from its first moment, so
+// that what goes by its labels never misses one.
+func born(p *world.AnchorPlan) *corev1.Namespace {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:        p.Anchor.Name,
+		Annotations: map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: p.Anchor.Namespace},
+	}}
+	if p.Born != nil {
+		ns.Labels = p.Born.Labels
+		for key, value := range p.Born.Annotations {
+			ns.Annotations[key] = value
+		}
+	}
+	return ns
+}
+
+// anchor brings an anchor and its subnamespace to what they should be. The
+// subnamespace comes first: if the process ends in between, the next one finds the
+// subnamespace and writes what is left.
+func (k *Keeper) anchor(ctx context.Context, at world.Ref) error {
+	p := k.o.World.Anchor(at)
+	if p == nil {
+		return nil
+	}
+	s := next(p)
+	if s.Make != nil {
+		err := k.o.Client.Create(ctx, s.Make, client.FieldOwner(fieldManager))
+		if err != nil {
+			return fmt.Errorf("make the subnamespace: %w", err)
+		}
+		writes.WithLabelValues("subnamespace").Inc()
+	}
+	if s.Delete != nil {
+		err := k.o.Client.Delete(ctx, s.Delete.DeepCopy(), client.Preconditions{UID: &s.Delete.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete the subnamespace: %w", err)
+		}
+		writes.WithLabelValues("subnamespace").Inc()
+	}
+	if s.Write == nil {
+		return nil
+	}
+	err := k.o.Client.Update(ctx, s.Write, client.FieldOwner(fieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the anchor: %w", err)
+	}
+	writes.WithLabelValues("anchor").Inc()
+	return nil
+}

@@ -1,0 +1,86 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keep
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+)
+
+// completion says on a namespace whether all that is copied into it is there.
+func (k *Keeper) completion(ctx context.Context, name string) error {
+	p := k.o.World.Namespace(name)
+	if p == nil {
+		k.progress.said(name)
+		return nil
+	}
+	complete, problem, known := k.progress.of(name)
+	if !known {
+		return nil
+	}
+	want := completeness(p, complete, problem)
+	if want != nil {
+		want.LastTransitionTime = metav1.Time{Time: k.o.Clock.Now()}
+		body, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"uid": p.Namespace.UID},
+			"status":   map[string]any{"conditions": []any{want}},
+		})
+		if err != nil {
+			return fmt.Errorf("encode the condition: %w", err)
+		}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		err = k.o.Client.Status().Patch(ctx, ns, client.RawPatch(types.StrategicMergePatchType, body), client.FieldOwner(fieldManager))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("say whether all is copied: %w", err)
+		}
+		writes.WithLabelValues("completion").Inc()
+	}
+	if complete {
+		k.progress.said(name)
+	}
+	return nil
+}
+
+// completeness is the condition that a namespace should get; nil if it has that,
+// or needs none. A namespace without a parent gets none of its own.
+func completeness(p *world.NamespacePlan, complete bool, problem string) *corev1.NamespaceCondition {
+	var have *corev1.NamespaceCondition
+	for i := range p.Namespace.Status.Conditions {
+		if c := &p.Namespace.Status.Conditions[i]; c.Type == v1alpha1.ConditionPropagationComplete {
+			have = c
+		}
+	}
+	o := p.Outcome
+	if o.Terminating || have == nil && (o.Parent == "" || !o.Managed || o.Halted() && problem == "") {
+		return nil
+	}
+	want := &corev1.NamespaceCondition{
+		Type: v1alpha1.ConditionPropagationComplete, Status: corev1.ConditionTrue, Reason: "Copied",
+		Message: "everything that is copied into the namespace is there",
+	}
+	switch {
+	case problem != "":
+		want.Status, want.Reason, want.Message = corev1.ConditionFalse, "CannotCopy", problem
+	case o.Halted():
+		want.Status, want.Reason, want.Message = corev1.ConditionFalse, "Halted", "nothing is copied here while the tree is halted: see the HierarchyConfiguration"
+	case !complete:
+		want.Status, want.Reason, want.Message = corev1.ConditionFalse, "Copying", "the namespace stands elsewhere than before, and what is copied into it is on its way"
+		if have == nil {
+			return nil // nobody was told yet that it is complete
+		}
+	}
+	if have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message {
+		return nil
+	}
+	return want
+}

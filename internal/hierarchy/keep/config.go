@@ -1,0 +1,124 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keep
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+)
+
+// config brings the status of the HNCConfiguration to what it should be. There is
+// always one, as in HNC.
+func (k *Keeper) config(ctx context.Context) error {
+	p := k.o.World.Config()
+	if p == nil {
+		return nil
+	}
+	have := p.Config
+	if have == nil {
+		have = &hncv1alpha2.HNCConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hncv1alpha2.HNCConfigurationName}}
+	}
+	want := have.DeepCopy()
+	want.Status = statusOf(p, have.Status.Conditions, metav1.Time{Time: k.o.Clock.Now()})
+	var err error
+	switch {
+	case p.Config == nil:
+		err = k.o.Client.Create(ctx, want, client.FieldOwner(fieldManager))
+	case sameStatus(have.Status, want.Status) || have.DeletionTimestamp != nil:
+		return nil
+	default:
+		err = client.IgnoreNotFound(k.o.Client.Update(ctx, want, client.FieldOwner(fieldManager)))
+	}
+	if err != nil {
+		return fmt.Errorf("write the HNCConfiguration: %w", err)
+	}
+	writes.WithLabelValues("hncconfiguration").Inc()
+	return nil
+}
+
+// statusOf is the status that the HNCConfiguration should have.
+func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hncv1alpha2.HNCConfigurationStatus {
+	var out hncv1alpha2.HNCConfigurationStatus
+	add := func(kind, reason, message string) {
+		is := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: now}
+		for _, was := range have {
+			if was.Type == is.Type && was.Reason == is.Reason {
+				is.LastTransitionTime = was.LastTransitionTime
+			}
+		}
+		out.Conditions = append(out.Conditions, is)
+	}
+	problems, failing := map[string][]string{}, []string(nil)
+	for _, r := range p.Resources {
+		if r.Problem != "" {
+			problems[r.Problem] = append(problems[r.Problem], r.Message)
+			continue
+		}
+		s := hncv1alpha2.ResourceStatus{Group: r.Kind.Resource.Group, Version: r.Kind.Resource.Version, Resource: r.Kind.Resource.Resource, Mode: r.Mode}
+		if r.Known {
+			s.NumPropagatedObjects, s.NumSourceObjects = new(r.Copies), new(r.Sources)
+		}
+		if r.Failing != "" {
+			failing = append(failing, r.Kind.GroupResource().String()+": "+r.Failing)
+		}
+		out.Resources = append(out.Resources, s)
+	}
+	for reason, messages := range problems {
+		add(hncv1alpha2.ConditionBadConfiguration, reason, strings.Join(messages, "; "))
+	}
+	if len(failing) > 0 {
+		add(hncv1alpha2.ConditionOutOfSync, hncv1alpha2.ReasonUnknown, "objects cannot be watched: "+strings.Join(failing, "; "))
+	}
+	for kind, names := range p.Conditions {
+		add(hncv1alpha2.ConditionNamespace, kind, few(names))
+	}
+	slices.SortFunc(out.Conditions, byReason)
+	return out
+}
+
+// sameStatus says whether two say the same, in whatever order. What is ignored is
+// not counted, so what was counted of it before may stay.
+func sameStatus(have, want hncv1alpha2.HNCConfigurationStatus) bool {
+	sorted := func(s hncv1alpha2.HNCConfigurationStatus) *hncv1alpha2.HNCConfigurationStatus {
+		s = *s.DeepCopy()
+		for i := range s.Resources {
+			if s.Resources[i].Mode == hncv1alpha2.ModeIgnore {
+				s.Resources[i].NumPropagatedObjects, s.Resources[i].NumSourceObjects = nil, nil
+			}
+		}
+		slices.SortFunc(s.Resources, func(a, b hncv1alpha2.ResourceStatus) int {
+			return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
+		})
+		slices.SortFunc(s.Conditions, byReason)
+		return &s
+	}
+	return equality.Semantic.DeepEqual(sorted(have), sorted(want))
+}
+
+func byReason(a, b metav1.Condition) int {
+	return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Reason, b.Reason))
+}
+
+// few counts names and says the first three.
+func few(names []string) string {
+	const most = 3
+	text := fmt.Sprintf("%d namespaces: %s", len(names), strings.Join(names[:min(most, len(names))], ", "))
+	if len(names) == 1 {
+		text = "1 namespace: " + names[0]
+	}
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
+}

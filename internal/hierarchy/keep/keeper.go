@@ -1,0 +1,252 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keep
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+)
+
+const (
+	// fieldManager owns what Holdfast writes for trees.
+	fieldManager = "holdfast-hierarchy"
+	// workers write at the same time. The API server's priority and fairness is the
+	// limit.
+	workers = 32
+	// writeTimeout bounds one write.
+	writeTimeout = 30 * time.Second
+	// calm is how often at most the status of the HNCConfiguration follows what it
+	// counts.
+	calm = 2 * time.Second
+	// firstRetry and lastRetry bound the pause before what failed is tried again.
+	firstRetry, lastRetry = 50 * time.Millisecond, 30 * time.Second
+)
+
+// World is what the Keeper goes by.
+type World interface {
+	Everything() world.Dirty
+	Copy(world.CopyRef) *world.CopyPlan
+	Wrote(world.CopyRef, *unstructured.Unstructured)
+	Namespace(string) *world.NamespacePlan
+	Anchor(world.Ref) *world.AnchorPlan
+	Config() *world.ConfigPlan
+}
+
+// Options of a Keeper.
+type Options struct {
+	World   World
+	Client  client.Client
+	Dynamic dynamic.Interface
+	Events  events.EventRecorder
+	Clock   clock.PassiveClock
+	// Active says whether anything may be written now; it must be safe for
+	// concurrent use.
+	Active func() bool
+}
+
+// Keeper writes.
+type Keeper struct {
+	o        Options
+	queue    priorityqueue.PriorityQueue[item]
+	progress *progress
+	wake     chan struct{}
+
+	mu      sync.Mutex
+	leading bool
+	active  bool
+}
+
+// what is one thing that may have to be written.
+type what string
+
+const (
+	aNamespace  what = "namespace"
+	anAnchor    what = "anchor"
+	aCopy       what = "copy"
+	aCompletion what = "completion"
+	theConfig   what = "config"
+)
+
+// item is one thing that may have to be written.
+type item struct {
+	what            what
+	kind            schema.GroupKind
+	namespace, name string
+}
+
+// priorities, of which higher ones go first: a namespace without RoleBindings is of
+// no use to anybody.
+const (
+	statusPriority  = -10
+	copyPriority    = 0
+	rolePriority    = 10
+	bindingPriority = 20
+	treePriority    = 30
+)
+
+func (i item) priority() int {
+	switch {
+	case i.what == theConfig || i.what == aCompletion:
+		return statusPriority
+	case i.what != aCopy:
+		return treePriority
+	case i.kind.Kind == "RoleBinding":
+		return bindingPriority
+	case i.kind.Kind == "Role":
+		return rolePriority
+	}
+	return copyPriority
+}
+
+// New makes a Keeper.
+func New(o Options) *Keeper {
+	k := &Keeper{o: o, progress: newProgress(), wake: make(chan struct{}, 1)}
+	k.queue = priorityqueue.New("hierarchy", func(q *priorityqueue.Opts[item]) {
+		q.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstRetry, lastRetry)
+	})
+	return k
+}
+
+// NeedLeaderElection is true: one writes.
+func (k *Keeper) NeedLeaderElection() bool { return true }
+
+// Wake asks for another look at whether anything may be written. It never blocks.
+func (k *Keeper) Wake() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start writes until the context ends.
+func (k *Keeper) Start(ctx context.Context) error {
+	var done sync.WaitGroup
+	for range workers {
+		done.Go(func() {
+			for k.work(ctx) {
+			}
+		})
+	}
+	k.mu.Lock()
+	k.leading = true
+	k.mu.Unlock()
+	for {
+		k.look()
+		select {
+		case <-k.wake:
+		case <-ctx.Done():
+			k.queue.ShutDown()
+			done.Wait()
+			return nil
+		}
+	}
+}
+
+// look has everything looked at once something may be written.
+func (k *Keeper) look() {
+	active := k.o.Active()
+	k.mu.Lock()
+	begins := active && !k.active
+	k.active = active
+	k.mu.Unlock()
+	if begins {
+		k.Changed(k.o.World.Everything())
+	}
+}
+
+// Changed takes in what may have to be written. It does not block.
+func (k *Keeper) Changed(d world.Dirty) {
+	k.mu.Lock()
+	writes := k.leading && k.active
+	k.mu.Unlock()
+	if !writes {
+		return
+	}
+	k.progress.moved(d.Moved)
+	for at := range d.Copies {
+		k.progress.begin(at)
+		k.add(item{what: aCopy, kind: at.Kind, name: at.Name, namespace: at.Namespace})
+	}
+	for name := range d.Namespaces {
+		k.add(item{what: aNamespace, name: name})
+	}
+	for at := range d.Anchors {
+		k.add(item{what: anAnchor, namespace: at.Namespace, name: at.Name})
+	}
+	for name := range d.Moved {
+		k.add(item{what: aCompletion, name: name})
+	}
+	if d.Config {
+		k.later(item{what: theConfig}, calm)
+	}
+}
+
+func (k *Keeper) add(i item) {
+	k.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(i.priority())}, i)
+}
+
+func (k *Keeper) later(i item, after time.Duration) {
+	k.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(i.priority()), After: after}, i)
+}
+
+// work does one thing; false ends the worker.
+func (k *Keeper) work(ctx context.Context) bool {
+	i, shutdown := k.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer k.queue.Done(i)
+	k.mu.Lock()
+	active := k.active
+	k.mu.Unlock()
+	if !active {
+		k.queue.Forget(i)
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := k.do(ctx, i); err != nil {
+		if ctx.Err() == nil || k.queue.NumRequeues(i) > 0 {
+			k.report(i, err)
+		}
+		k.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(i.priority()), RateLimited: true}, i)
+		return true
+	}
+	k.queue.Forget(i)
+	return true
+}
+
+func (k *Keeper) do(ctx context.Context, i item) error {
+	switch i.what {
+	case aNamespace:
+		return k.namespace(ctx, i.name)
+	case anAnchor:
+		return k.anchor(ctx, world.Ref{Namespace: i.namespace, Name: i.name})
+	case aCopy:
+		return k.copy(ctx, i)
+	case aCompletion:
+		return k.completion(ctx, i.name)
+	default:
+		return k.config(ctx)
+	}
+}
+
+// report says that something could not be written.
+func (k *Keeper) report(i item, err error) {
+	ctrl.Log.WithName("hierarchy").Info("Something cannot be written; it is tried again", "what", string(i.what), "kind", i.kind.String(),
+		"namespace", i.namespace, "name", i.name, "tries", k.queue.NumRequeues(i)+1, "error", err.Error())
+}

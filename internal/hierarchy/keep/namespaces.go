@@ -1,0 +1,170 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keep
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+)
+
+// namespace brings the labels of a namespace and its HierarchyConfiguration to
+// what they should be.
+func (k *Keeper) namespace(ctx context.Context, name string) error {
+	p := k.o.World.Namespace(name)
+	if p == nil {
+		return nil
+	}
+	if patch := labelsPatch(p); patch != nil {
+		body, err := json.Marshal(patch)
+		if err != nil {
+			return fmt.Errorf("encode labels: %w", err)
+		}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		err = k.o.Client.Patch(ctx, ns, client.RawPatch(types.MergePatchType, body), client.FieldOwner(fieldManager))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("label the namespace: %w", err)
+		}
+		writes.WithLabelValues("namespace").Inc()
+	}
+	return k.hierarchy(ctx, p)
+}
+
+// labelsPatch is a merge patch that gives a namespace the labels and annotations
+// that it should have; nil if it has them, or is being deleted.
+func labelsPatch(p *world.NamespacePlan) map[string]any {
+	if p.Namespace.DeletionTimestamp != nil {
+		return nil
+	}
+	labels := difference(p.Namespace.Labels, p.Outcome.Labels, func(string) bool { return true })
+	managed := p.Settings.ManagedAnnotations()
+	annotations := difference(p.Namespace.Annotations, p.Outcome.Annotations, managed.Has)
+	if len(labels)+len(annotations) == 0 {
+		return nil
+	}
+	meta := map[string]any{"uid": p.Namespace.UID}
+	if len(labels) > 0 {
+		meta["labels"] = labels
+	}
+	if len(annotations) > 0 {
+		meta["annotations"] = annotations
+	}
+	return map[string]any{"metadata": meta}
+}
+
+// difference is what a merge patch changes; nil takes a key away, if it is one of
+// ours.
+func difference(have, want map[string]string, ours func(key string) bool) map[string]any {
+	out := map[string]any{}
+	for key, value := range want {
+		if was, has := have[key]; !has || was != value {
+			out[key] = value
+		}
+	}
+	for key := range have {
+		if _, stays := want[key]; !stays && ours(key) {
+			out[key] = nil
+		}
+	}
+	return out
+}
+
+// hierarchy brings the HierarchyConfiguration of a namespace to what it should be.
+// It is made when there is something to say.
+func (k *Keeper) hierarchy(ctx context.Context, p *world.NamespacePlan) error {
+	want := hierarchyOf(p, metav1.Time{Time: k.o.Clock.Now()})
+	switch {
+	case want == nil:
+		return nil
+	case p.Config == nil:
+		err := k.o.Client.Create(ctx, want, client.FieldOwner(fieldManager))
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("make the HierarchyConfiguration: %w", err)
+		}
+	default:
+		err := k.o.Client.Update(ctx, want, client.FieldOwner(fieldManager))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("write the HierarchyConfiguration: %w", err)
+		}
+	}
+	writes.WithLabelValues("hierarchyconfiguration").Inc()
+	return nil
+}
+
+// hierarchyOf is the HierarchyConfiguration that a namespace should have; nil if
+// the one that it has is right, or if it needs none.
+func hierarchyOf(p *world.NamespacePlan, now metav1.Time) *hncv1alpha2.HierarchyConfiguration {
+	o, have := p.Outcome, p.Config
+	if have == nil {
+		have = &hncv1alpha2.HierarchyConfiguration{}
+		have.Namespace, have.Name = p.Namespace.Name, hncv1alpha2.HierarchyConfigurationName
+	}
+	want := have.DeepCopy()
+	if !o.Managed {
+		// What it says stays, for the day on which the namespace is managed again.
+		if p.Config == nil {
+			return nil
+		}
+		controllerutil.RemoveFinalizer(want, hncv1alpha2.FinalizerHasSubnamespace)
+		want.Status = hncv1alpha2.HierarchyConfigurationStatus{}
+	} else {
+		if o.Subnamespace {
+			want.Spec = *o.Spec.DeepCopy()
+		}
+		switch {
+		case p.Anchors == 0:
+			controllerutil.RemoveFinalizer(want, hncv1alpha2.FinalizerHasSubnamespace)
+		case have.DeletionTimestamp == nil: // the API server takes no new finalizer then
+			controllerutil.AddFinalizer(want, hncv1alpha2.FinalizerHasSubnamespace)
+		}
+		want.Status.Children = slices.Clone(o.Children)
+		want.Status.Conditions = conditions(have.Status.Conditions, o.Conditions, now)
+	}
+	if equality.Semantic.DeepEqual(have, want) {
+		return nil
+	}
+	if p.Config == nil && p.Namespace.DeletionTimestamp != nil {
+		return nil // nothing can be made there any more
+	}
+	return want
+}
+
+// epoch is the time of a condition that follows from another namespace, as HNC
+// writes it: it comes and goes with that one.
+var epoch = metav1.Unix(0, 0)
+
+// conditions are those of a namespace, as they are written: the time of one that
+// was there stays.
+func conditions(have []metav1.Condition, want []tree.Condition, now metav1.Time) []metav1.Condition {
+	var out []metav1.Condition
+	for _, c := range want {
+		is := metav1.Condition{Type: c.Type, Status: metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, LastTransitionTime: now}
+		if c.Reason == hncv1alpha2.ReasonAncestorHalted {
+			is.LastTransitionTime = epoch
+		}
+		for _, was := range have {
+			if was.Type == is.Type && was.Reason == is.Reason {
+				is.LastTransitionTime, is.ObservedGeneration = was.LastTransitionTime, was.ObservedGeneration
+			}
+		}
+		out = append(out, is)
+	}
+	return out
+}

@@ -1,0 +1,27 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hierarchy_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+// The shared cluster copies a few kinds; each test has namespaces of its own.
+func TestMain(m *testing.M) {
+	os.Exit(testkit.RunWith(m, testkit.Extra{
+		Manifests: []string{"config/crd/hnc", "config/rbac/hierarchy.yaml"},
+		Configuration: `
+hierarchy:
+  mode: Enforce
+  excludedNamespaces: [kube-system, kube-public, kube-node-lease, hnc-system, excluded]
+  managedLabels: ["team[.]example[.]com/.*"]
+  managedAnnotations: ["team[.]example[.]com/.*"]
+  strippedAnnotations: [example.com/stripped]
+  strippedLabels: [example.com/stripped]
+`,
+	}))
+}

@@ -1,0 +1,262 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// seen takes in an object that appeared or changed.
+func (s *state) seen(from inventory.ObjectSource, o metav1.Object, b *batch) {
+	switch o := o.(type) {
+	case *corev1.Namespace:
+		s.namespaces[o.Name] = o
+		b.edit(tree.SetNamespace(o.Name, treeObject(o, append(s.settings.ManagedAnnotations(), s.settings.ManagedLabels()...))))
+		b.namespaces.Insert(o.Name)
+	case *hncv1alpha2.HierarchyConfiguration:
+		if o.Name == hncv1alpha2.HierarchyConfigurationName {
+			s.configs[o.Namespace] = o
+			b.edit(tree.SetConfig(o.Namespace, configOf(o)))
+			b.namespaces.Insert(o.Namespace)
+		}
+	case *hncv1alpha2.SubnamespaceAnchor:
+		s.putAnchor(o, b)
+	case *hncv1alpha2.HNCConfiguration:
+		if o.Name == hncv1alpha2.HNCConfigurationName {
+			s.hnc, b.config = o, true
+		}
+	case *metav1.PartialObjectMetadata:
+		s.crdSeen = true
+		s.setGoing(o.DeletionTimestamp != nil, b)
+	case *Copy:
+		s.seenCopy(from, o, b)
+	case *unstructured.Unstructured:
+		s.seenSource(from, o, b)
+	}
+}
+
+// configOf is what an object says for the tree. One that is being deleted says
+// nothing any more, unless the CRD goes with it.
+func configOf(o *hncv1alpha2.HierarchyConfiguration) *hncv1alpha2.HierarchyConfigurationSpec {
+	return o.Spec.DeepCopy()
+}
+
+func (s *state) putAnchor(o *hncv1alpha2.SubnamespaceAnchor, b *batch) {
+	if s.anchors[o.Namespace] == nil {
+		s.anchors[o.Namespace] = map[string]*hncv1alpha2.SubnamespaceAnchor{}
+	}
+	s.anchors[o.Namespace][o.Name] = o
+	b.edit(tree.SetAnchor(o.Namespace, o.Name, o.Spec.DeepCopy()))
+	b.anchors.Insert(Ref{o.Namespace, o.Name})
+	b.namespaces.Insert(o.Namespace)
+}
+
+// gone takes in that an object is not there any more.
+func (s *state) gone(from inventory.ObjectSource, o metav1.Object, missed bool, b *batch) {
+	name, namespace := o.GetName(), o.GetNamespace()
+	switch o.(type) {
+	case *corev1.Namespace:
+		delete(s.namespaces, name)
+		b.edit(tree.SetNamespace(name, nil))
+		b.namespaces.Insert(name)
+	case *hncv1alpha2.HierarchyConfiguration:
+		if name == hncv1alpha2.HierarchyConfigurationName {
+			delete(s.configs, namespace)
+			b.edit(tree.SetConfig(namespace, nil))
+			b.namespaces.Insert(namespace)
+		}
+	case *hncv1alpha2.SubnamespaceAnchor:
+		if delete(s.anchors[namespace], name); len(s.anchors[namespace]) == 0 {
+			delete(s.anchors, namespace)
+		}
+		b.edit(tree.SetAnchor(namespace, name, nil))
+		b.namespaces.Insert(namespace)
+	case *hncv1alpha2.HNCConfiguration:
+		if name == hncv1alpha2.HNCConfigurationName {
+			s.hnc, b.config = nil, true
+		}
+	case *metav1.PartialObjectMetadata:
+		s.setGoing(true, b)
+	case *Copy, *unstructured.Unstructured:
+		s.goneObject(from, o, missed, b)
+	}
+}
+
+func (s *state) setGoing(going bool, b *batch) {
+	if s.crdGoing != going {
+		s.crdGoing = going
+		b.edit(tree.SetSettings(s.settings.Tree(going)))
+	}
+}
+
+func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
+	kind := s.kinds[from]
+	if kind == nil {
+		return
+	}
+	k := propagate.Key{Kind: kind.GroupKind(), Name: c.Name}
+	if s.dropSource(k, c.Namespace) { // it has become a copy
+		s.sources = s.sources.Without(k, c.Namespace)
+		b.changedSource(k, c.Namespace)
+	}
+	if before := s.copies[k][c.Namespace]; before == nil {
+		b.config = true
+	} else if before.UID == c.UID {
+		if !newer(c.ResourceVersion, before.ResourceVersion) { // the echo of a write, or from before it
+			return
+		}
+		c.sourceDeleted = before.sourceDeleted && before.From == c.From
+	}
+	s.putCopy(k, c)
+	b.copies.Insert(CopyRef{k, c.Namespace})
+}
+
+func (s *state) seenSource(from inventory.ObjectSource, u *unstructured.Unstructured, b *batch) {
+	kind := s.kinds[from]
+	if kind == nil {
+		return
+	}
+	k, namespace := propagate.Key{Kind: kind.GroupKind(), Name: u.GetName()}, u.GetNamespace()
+	if s.dropCopy(k, namespace) { // it is no copy any more
+		b.copies.Insert(CopyRef{k, namespace})
+	}
+	o := &Source{Object: u}
+	var err error
+	if o.Digest, err = s.sources.Rules().Digest(u); err != nil {
+		ctrl.Log.WithName("hierarchy").Error(err, "An object cannot be copied")
+		return
+	}
+	before := s.objects[k][namespace]
+	s.putSource(k, namespace, o)
+	if before == nil {
+		b.config = true
+	} else if before.Digest == o.Digest && equality.Semantic.DeepEqual(describe(k.Kind, before.Object), describe(k.Kind, u)) {
+		return
+	}
+	s.sources = s.sources.With(s.sources.Rules().NewSource(describe(k.Kind, u)))
+	b.changedSource(k, namespace)
+}
+
+func (s *state) goneObject(from inventory.ObjectSource, o metav1.Object, missed bool, b *batch) {
+	kind := s.kinds[from]
+	if kind == nil {
+		return
+	}
+	k, namespace := propagate.Key{Kind: kind.GroupKind(), Name: o.GetName()}, o.GetNamespace()
+	b.config = true
+	if s.dropCopy(k, namespace) {
+		b.copies.Insert(CopyRef{k, namespace})
+	}
+	if !s.dropSource(k, namespace) {
+		return
+	}
+	s.sources = s.sources.Without(k, namespace)
+	b.changedSource(k, namespace)
+	if missed {
+		return
+	}
+	for _, c := range s.copies[k] {
+		if c.From == namespace {
+			c.sourceDeleted = true
+		}
+	}
+}
+
+// syncedNow takes in that all objects of a source are known.
+func (s *state) syncedNow(from inventory.ObjectSource, b *batch) {
+	if kind := s.kinds[from]; kind != nil {
+		if !kind.synced {
+			kind.synced = true
+			b.kinds.Insert(kind.GroupKind())
+			b.config = true
+		}
+		return
+	}
+	s.synced.Insert(from)
+	if from == crd && !s.crdSeen {
+		s.setGoing(true, b)
+	}
+	if !s.complete && s.synced.HasAll(base...) {
+		s.complete, b.all, b.declared = true, true, true
+	}
+}
+
+func (s *state) failed(from inventory.ObjectSource, message string, b *batch) {
+	if kind := s.kinds[from]; kind != nil && kind.failing != message {
+		kind.failing = message
+		b.config = true
+	}
+}
+
+// setSettings takes in another configuration.
+func (s *state) setSettings(to settings.Settings, b *batch) {
+	s.settings = to
+	b.edit(tree.SetSettings(to.Tree(s.crdGoing)))
+	for name, ns := range s.namespaces { // other keys may be managed
+		b.edit(tree.SetNamespace(name, treeObject(ns, append(to.ManagedAnnotations(), to.ManagedLabels()...))))
+	}
+	s.rebuild(b)
+}
+
+// rebuild makes the sources anew, for other rules.
+func (s *state) rebuild(b *batch) {
+	rules := s.settings.Rules(s.modes())
+	s.sources = propagate.NewSources(rules)
+	for k, in := range s.objects {
+		for _, o := range in {
+			if digest, err := rules.Digest(o.Object); err == nil {
+				o.Digest = digest
+			}
+			s.sources = s.sources.With(rules.NewSource(describe(k.Kind, o.Object)))
+		}
+	}
+	b.all, b.declared = true, true
+}
+
+// setResources takes in what is to be copied, and says which kinds to begin and
+// which to stop to follow.
+func (s *state) setResources(kinds *inventory.Snapshot, b *batch) (started, stopped []inventory.ObjectSource) {
+	var specs []hncv1alpha2.ResourceSpec
+	if s.hnc != nil {
+		specs = s.hnc.Spec.Resources
+	}
+	resources := Resolve(kinds, specs)
+	if equality.Semantic.DeepEqual(resources, s.resources) {
+		return nil, nil
+	}
+	s.resources, b.config = resources, true
+	wanted := map[inventory.ObjectSource]Resource{}
+	for _, r := range resources {
+		if r.Problem == "" && propagate.Follows(r.Mode) {
+			wanted[inventory.ObjectSource{Resource: r.Kind.Resource}] = r
+		}
+	}
+	for source, k := range s.kinds {
+		if _, ok := wanted[source]; !ok {
+			stopped = append(stopped, source)
+			delete(s.kinds, source)
+			s.forget(k.GroupKind())
+		}
+	}
+	for source, r := range wanted {
+		if k := s.kinds[source]; k != nil {
+			k.mode = r.Mode
+			continue
+		}
+		s.kinds[source] = &kind{Kind: r.Kind, source: source, mode: r.Mode}
+		started = append(started, source)
+	}
+	s.rebuild(b)
+	return started, stopped
+}

@@ -1,0 +1,195 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+)
+
+// Ref names an anchor.
+type Ref struct{ Namespace, Name string }
+
+// CopyRef names a place for a copy.
+type CopyRef struct {
+	propagate.Key
+	Namespace string
+}
+
+// Dirty is what may have to be written.
+type Dirty struct {
+	// Namespaces are those whose labels or HierarchyConfiguration may be wrong.
+	Namespaces sets.Set[string]
+	// Moved are those among them that stand elsewhere than before.
+	Moved   sets.Set[string]
+	Anchors sets.Set[Ref]
+	Copies  sets.Set[CopyRef]
+	// Config says that the status of the HNCConfiguration may be wrong.
+	Config bool
+}
+
+func (d Dirty) empty() bool {
+	return len(d.Namespaces)+len(d.Anchors)+len(d.Copies) == 0 && !d.Config
+}
+
+// batch is what happens at once.
+type batch struct {
+	edits      []tree.Edit
+	namespaces sets.Set[string]
+	anchors    sets.Set[Ref]
+	sources    sets.Set[CopyRef] // namespaces and keys of sources that changed
+	copies     sets.Set[CopyRef]
+	kinds      sets.Set[schema.GroupKind] // of which all may be wrong
+	all        bool
+	config     bool
+	declared   bool
+}
+
+func newBatch() *batch {
+	return &batch{
+		namespaces: sets.New[string](), anchors: sets.New[Ref](), sources: sets.New[CopyRef](),
+		copies: sets.New[CopyRef](), kinds: sets.New[schema.GroupKind](),
+	}
+}
+
+func (b *batch) edit(e tree.Edit) { b.edits = append(b.edits, e) }
+
+func (b *batch) changedSource(k propagate.Key, namespace string) {
+	b.sources.Insert(CopyRef{k, namespace})
+}
+
+// settle works out what follows from a batch.
+func (s *state) settle(b *batch) Dirty {
+	before := s.tree
+	var changed []string
+	if len(b.edits) > 0 {
+		s.tree, changed = before.Apply(b.edits...)
+	}
+	if !s.complete {
+		return Dirty{}
+	}
+	if b.all {
+		return s.everything()
+	}
+	d := Dirty{
+		Namespaces: b.namespaces.Insert(changed...), Moved: sets.New[string](), Anchors: b.anchors, Copies: b.copies,
+		Config: b.config || len(changed) > 0,
+	}
+	for _, name := range changed {
+		s.follow(before, name, &d)
+	}
+	for at := range b.sources {
+		d.Copies.Insert(at)
+		for _, below := range s.tree.Descendants(at.Namespace) {
+			d.Copies.Insert(CopyRef{at.Key, below})
+		}
+	}
+	for kind := range b.kinds {
+		s.allOfKind(kind, &d)
+	}
+	s.dropUnsynced(&d)
+	return d
+}
+
+// follow takes in that something else follows for a namespace than before.
+func (s *state) follow(before *tree.Tree, name string, d *Dirty) {
+	was, is := before.Get(name), s.tree.Get(name)
+	if is == nil {
+		// The anchors of its name may have lost it.
+		for ns, in := range s.anchors {
+			if in[name] != nil {
+				d.Anchors.Insert(Ref{ns, name})
+			}
+		}
+		return
+	}
+	if was == nil || !maps.Equal(was.Anchors, is.Anchors) || was.Managed != is.Managed {
+		for anchor := range is.Anchors {
+			d.Anchors.Insert(Ref{name, anchor})
+		}
+	}
+	if was == nil || was.Terminating != is.Terminating || !slices.Equal(was.Children, is.Children) || was.AllowCascadingDeletion != is.AllowCascadingDeletion {
+		// Whether the anchor lets it go may depend on that.
+		if is.Parent != "" && s.anchors[is.Parent][name] != nil {
+			d.Anchors.Insert(Ref{is.Parent, name})
+		}
+		if ns := s.namespaces[name]; ns != nil {
+			if p := subnamespaceOf(ns); s.anchors[p][name] != nil {
+				d.Anchors.Insert(Ref{p, name})
+			}
+		}
+	}
+	if was != nil && sameForCopies(was, is) && slices.Equal(before.Ancestors(name), s.tree.Ancestors(name)) {
+		return
+	}
+	d.Moved.Insert(name)
+	for _, k := range s.sources.Into(s.tree, name) {
+		d.Copies.Insert(CopyRef{k, name})
+	}
+	for k := range s.copiesIn[name] {
+		d.Copies.Insert(CopyRef{k, name})
+	}
+}
+
+// sameForCopies says whether the same is copied into a namespace, as far as the
+// namespace itself goes.
+func sameForCopies(was, is *tree.Outcome) bool {
+	return was.Managed == is.Managed && was.Terminating == is.Terminating && was.Halted() == is.Halted() && maps.Equal(was.Labels, is.Labels)
+}
+
+// everything is all that there is.
+func (s *state) everything() Dirty {
+	d := Dirty{Namespaces: sets.KeySet(s.namespaces), Moved: sets.New[string](), Anchors: sets.New[Ref](), Copies: sets.New[CopyRef](), Config: true}
+	for namespace, in := range s.anchors {
+		for name := range in {
+			d.Anchors.Insert(Ref{namespace, name})
+		}
+	}
+	for _, k := range s.kinds {
+		s.allOfKind(k.GroupKind(), &d)
+	}
+	s.dropUnsynced(&d)
+	return d
+}
+
+func (s *state) allOfKind(kind schema.GroupKind, d *Dirty) {
+	for k, in := range s.objects {
+		if k.Kind != kind {
+			continue
+		}
+		for namespace := range in {
+			for _, below := range s.tree.Descendants(namespace) {
+				d.Copies.Insert(CopyRef{k, below})
+			}
+		}
+	}
+	for k, in := range s.copies {
+		if k.Kind != kind {
+			continue
+		}
+		for namespace := range in {
+			d.Copies.Insert(CopyRef{k, namespace})
+		}
+	}
+}
+
+// dropUnsynced leaves out kinds of which not all is known yet: what is missing of
+// those may not have been seen.
+func (s *state) dropUnsynced(d *Dirty) {
+	ready := map[schema.GroupKind]bool{}
+	for _, k := range s.kinds {
+		ready[k.GroupKind()] = k.synced
+	}
+	for c := range d.Copies {
+		if !ready[c.Kind] {
+			d.Copies.Delete(c)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// What is followed beside the kinds that are copied.
+var (
+	namespaces = inventory.ObjectSource{Resource: corev1.SchemeGroupVersion.WithResource("namespaces")}
+	configs    = inventory.ObjectSource{Resource: hncv1alpha2.GroupVersion.WithResource("hierarchyconfigurations")}
+	anchors    = inventory.ObjectSource{Resource: hncv1alpha2.GroupVersion.WithResource("subnamespaceanchors")}
+	settingsOf = inventory.ObjectSource{Resource: hncv1alpha2.GroupVersion.WithResource("hncconfigurations")}
+	// crd is that of HierarchyConfigurations. While it is on its way out, so are
+	// they, which must not take the trees apart.
+	crd = inventory.ObjectSource{
+		Resource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		Name:     configs.Resource.Resource + "." + configs.Resource.Group,
+	}
+	base = []inventory.ObjectSource{namespaces, configs, anchors, settingsOf, crd}
+)
+
+// Copy is what is kept of a copy.
+type Copy struct {
+	metav1.ObjectMeta
+	// From is the namespace of its source.
+	From   string
+	Digest propagate.Digest
+	// HasStatus says that there is more in it than a copy has.
+	HasStatus bool
+
+	// sourceDeleted says that somebody was seen to delete its source.
+	sourceDeleted bool
+}
+
+// keep returns what is remembered of an object.
+func keep(s inventory.ObjectSource, u *unstructured.Unstructured) metav1.Object {
+	u.SetManagedFields(nil)
+	switch s {
+	case namespaces:
+		return typed(u, &corev1.Namespace{})
+	case configs:
+		return typed(u, &hncv1alpha2.HierarchyConfiguration{})
+	case anchors:
+		return typed(u, &hncv1alpha2.SubnamespaceAnchor{})
+	case settingsOf:
+		return typed(u, &hncv1alpha2.HNCConfiguration{})
+	case crd:
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), UID: u.GetUID(), DeletionTimestamp: u.GetDeletionTimestamp()}}
+	}
+	if _, isCopy := u.GetLabels()[hncv1alpha2.LabelInheritedFrom]; isCopy {
+		return copyOf(u)
+	}
+	return u
+}
+
+func typed[T metav1.Object](u *unstructured.Unstructured, into T) metav1.Object {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into); err != nil {
+		// The API server has checked it against the schema. What identifies it is enough
+		// not to take it for gone.
+		ctrl.Log.WithName("hierarchy").Error(err, "An object cannot be read", "kind", u.GetKind(), "namespace", u.GetNamespace(), "name", u.GetName())
+		into.SetName(u.GetName())
+		into.SetNamespace(u.GetNamespace())
+		into.SetUID(u.GetUID())
+		into.SetResourceVersion(u.GetResourceVersion())
+	}
+	return into
+}
+
+func copyOf(u *unstructured.Unstructured) *Copy {
+	annotations := u.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return !propagate.OfController(key) })
+	_, hasStatus := u.Object["status"]
+	c := &Copy{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+			Annotations: annotations, Finalizers: u.GetFinalizers(), OwnerReferences: u.GetOwnerReferences(),
+			DeletionTimestamp: u.GetDeletionTimestamp(),
+		},
+		From:      u.GetLabels()[hncv1alpha2.LabelInheritedFrom],
+		HasStatus: hasStatus,
+	}
+	var err error
+	if c.Digest, err = propagate.DigestOf(u); err != nil {
+		ctrl.Log.WithName("hierarchy").Error(err, "A copy cannot be compared") // it is written again
+	}
+	return c
+}
+
+// describe is what counts of a source.
+func describe(kind schema.GroupKind, u *unstructured.Unstructured) propagate.Object {
+	of, _, _ := unstructured.NestedString(u.Object, "type")
+	return propagate.Object{
+		Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
+		Type: of, Finalizers: len(u.GetFinalizers()) > 0,
+	}
+}
+
+// treeObject is what counts of a namespace for the tree. Annotations that nobody
+// manages stay out, or else each change of one would be looked at.
+func treeObject(ns *corev1.Namespace, managed tree.Keys) *tree.Object {
+	o := &tree.Object{Labels: ns.Labels, Terminating: ns.DeletionTimestamp != nil}
+	for key, value := range ns.Annotations {
+		if strings.HasPrefix(key, hncv1alpha2.GroupName+"/") || managed.Has(key) {
+			if o.Annotations == nil {
+				o.Annotations = map[string]string{}
+			}
+			o.Annotations[key] = value
+		}
+	}
+	return o
+}
+
+// subnamespaceOf is the parent that the annotation of a namespace names, also while
+// it is being deleted.
+func subnamespaceOf(ns *corev1.Namespace) string {
+	return ns.Annotations[hncv1alpha2.AnnotationSubnamespaceOf]
+}

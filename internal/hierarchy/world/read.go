@@ -1,0 +1,270 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// Everything is all that may have to be written, for one who has not followed what
+// changed.
+func (w *World) Everything() Dirty {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.state == nil || !w.state.complete {
+		return Dirty{}
+	}
+	return w.state.everything()
+}
+
+// CopyPlan is what is known of a place for a copy.
+type CopyPlan struct {
+	propagate.Verdict
+	// Mode in which the kind is copied.
+	Mode hncv1alpha2.SynchronizationMode
+	Kind inventory.Kind
+	// From is what is to be copied where the verdict says so.
+	From *Source
+	// Have is the copy that is there, and Instead an object that is none.
+	Have    *Copy
+	Instead *Source
+	// SourceDeleted says that somebody deleted what the copy was made from.
+	SourceDeleted bool
+	Rules         propagate.Rules
+	// Copies is how many copies there are of all kinds.
+	Copies int
+}
+
+// UpToDate says whether the copy is as it should be.
+func (p CopyPlan) UpToDate() bool {
+	return p.Have != nil && p.From != nil && p.Have.From == p.From.Object.GetNamespace() && p.Have.Digest == p.From.Digest
+}
+
+// Copy says what should become of a place for a copy; nil if that is not known.
+func (w *World) Copy(at CopyRef) *CopyPlan {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	s := w.state
+	if s == nil || !s.complete {
+		return nil
+	}
+	kind := s.kindOf(at.Kind)
+	if kind == nil || !kind.synced {
+		return nil
+	}
+	p := &CopyPlan{
+		Verdict: s.sources.Decide(s.tree, at.Key, at.Namespace), Mode: kind.mode, Kind: kind.Kind, Rules: s.sources.Rules(),
+		Have: s.copies[at.Key][at.Namespace], Instead: s.objects[at.Key][at.Namespace],
+	}
+	p.Copies = s.total
+	if p.Source != nil {
+		p.From = s.objects[at.Key][p.Source.Namespace]
+	}
+	if p.Have != nil {
+		p.SourceDeleted = p.Have.sourceDeleted
+	}
+	return p
+}
+
+// Wrote takes in a copy as the API server has it after a write, so that what the
+// watch tells later is no news.
+func (w *World) Wrote(at CopyRef, u *unstructured.Unstructured) {
+	c := copyOf(u)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.state
+	if s == nil {
+		return
+	}
+	if s.kindOf(at.Kind) == nil {
+		return
+	}
+	if before := s.copies[at.Key][at.Namespace]; before != nil && !newer(c.ResourceVersion, before.ResourceVersion) {
+		return
+	}
+	s.putCopy(at.Key, c)
+}
+
+// newer says whether one resource version comes after another, of one resource.
+// What cannot be compared is taken for older: the watch tells soon.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}
+
+// NamespacePlan is what is known of a namespace.
+type NamespacePlan struct {
+	Namespace *corev1.Namespace
+	// Outcome is what should be.
+	Outcome *tree.Outcome
+	// Config is nil if there is none.
+	Config *hncv1alpha2.HierarchyConfiguration
+	// Anchors is how many there are in it.
+	Anchors  int
+	Settings settings.Settings
+}
+
+// Namespace says what is known of one; nil if it does not exist or the trees are
+// not known.
+func (w *World) Namespace(name string) *NamespacePlan {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	s := w.state
+	if s == nil || !s.complete || s.namespaces[name] == nil {
+		return nil
+	}
+	return &NamespacePlan{
+		Namespace: s.namespaces[name], Outcome: s.tree.Get(name), Config: s.configs[name], Anchors: len(s.anchors[name]), Settings: s.settings,
+	}
+}
+
+// AnchorPlan is what is known of an anchor.
+type AnchorPlan struct {
+	Anchor *hncv1alpha2.SubnamespaceAnchor
+	State  hncv1alpha2.AnchorState
+	// Within is the namespace that the anchor is in, and Subnamespace the one of its
+	// name; nil if there is none.
+	Within, Subnamespace *corev1.Namespace
+	// Born is what the subnamespace should be from its first moment.
+	Born *tree.Outcome
+	// DeletesSubnamespace says that the subnamespace goes when the anchor does.
+	DeletesSubnamespace bool
+}
+
+// Anchor says what is known of one; nil if it does not exist or the trees are not
+// known.
+func (w *World) Anchor(at Ref) *AnchorPlan {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	s := w.state
+	if s == nil || !s.complete || s.anchors[at.Namespace][at.Name] == nil || s.tree.Get(at.Namespace) == nil {
+		return nil
+	}
+	p := &AnchorPlan{
+		Anchor: s.anchors[at.Namespace][at.Name], Within: s.namespaces[at.Namespace], Subnamespace: s.namespaces[at.Name],
+		State: s.tree.Get(at.Namespace).Anchors[at.Name],
+	}
+	if p.State == hncv1alpha2.AnchorMissing {
+		born, _ := s.tree.Apply(tree.SetNamespace(at.Name, &tree.Object{
+			Annotations: map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: at.Namespace},
+		}))
+		p.Born = born.Get(at.Name)
+	}
+	p.DeletesSubnamespace = !s.crdGoing && s.deletesSubnamespace(at)
+	return p
+}
+
+func (s *state) deletesSubnamespace(at Ref) bool {
+	sub := s.tree.Get(at.Name)
+	return sub != nil && s.tree.Get(at.Namespace).Anchors[at.Name] == hncv1alpha2.AnchorOk && !sub.Terminating &&
+		(len(sub.Children) == 0 || sub.AllowCascadingDeletion)
+}
+
+// ResourceState is one kind that is configured, with what there is of it.
+type ResourceState struct {
+	Resource
+	// Known is false while not all objects of the kind have been seen, and for one
+	// that is ignored.
+	Known           bool
+	Failing         string
+	Sources, Copies int
+}
+
+// ConfigPlan is what is known for the status of the HNCConfiguration.
+type ConfigPlan struct {
+	// Config is nil if there is none.
+	Config    *hncv1alpha2.HNCConfiguration
+	Resources []ResourceState
+	// Conditions has, for each type of the conditions of namespaces, those that have
+	// it, in order.
+	Conditions map[string][]string
+}
+
+// Config says what is known for the status of the HNCConfiguration; nil while the
+// kinds are not known.
+func (w *World) Config() *ConfigPlan {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	s := w.state
+	if s == nil || !s.complete || s.resources == nil {
+		return nil
+	}
+	p := &ConfigPlan{Config: s.hnc, Conditions: map[string][]string{}}
+	sources, copies := count(s, s.objects), count(s, s.copies)
+	for _, r := range s.resources {
+		state := ResourceState{Resource: r}
+		if k := s.kinds[inventory.ObjectSource{Resource: r.Kind.Resource}]; k != nil && r.Problem == "" {
+			state.Known, state.Failing, state.Sources, state.Copies = k.synced, k.failing, sources[k.GroupKind()], copies[k.GroupKind()]
+		}
+		p.Resources = append(p.Resources, state)
+	}
+	for name, o := range s.tree.All() {
+		var last string
+		for _, c := range o.Conditions {
+			if c.Type != last {
+				p.Conditions[c.Type], last = append(p.Conditions[c.Type], name), c.Type
+			}
+		}
+	}
+	for _, names := range p.Conditions {
+		slices.Sort(names)
+	}
+	return p
+}
+
+// count counts objects in managed namespaces.
+func count[T any](s *state, objects map[propagate.Key]map[string]T) map[schema.GroupKind]int {
+	out := map[schema.GroupKind]int{}
+	for k, in := range objects {
+		for namespace := range in {
+			if s.settings.Managed(namespace) {
+				out[k.Kind]++
+			}
+		}
+	}
+	return out
+}
+
+// Kinds are those that are copied now, in the order of their names.
+func (w *World) Kinds() []inventory.Kind {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.state == nil {
+		return nil
+	}
+	var out []inventory.Kind
+	for _, k := range w.state.kinds {
+		if propagate.Enforced(k.GroupKind()) || (k.mode != hncv1alpha2.ModeRemove) {
+			out = append(out, k.Kind)
+		}
+	}
+	slices.SortFunc(out, func(a, b inventory.Kind) int {
+		return cmp.Or(strings.Compare(a.Resource.Group, b.Resource.Group), strings.Compare(a.Resource.Resource, b.Resource.Resource))
+	})
+	return out
+}
+
+// Namespaces are the names of those that exist.
+func (w *World) Namespaces() []string {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.state == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(w.state.namespaces))
+}

@@ -1,0 +1,157 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// state is everything that is known. It belongs to who holds the World's lock.
+type state struct {
+	settings  settings.Settings
+	resources []Resource
+
+	tree       *tree.Tree
+	sources    *propagate.Sources
+	namespaces map[string]*corev1.Namespace
+	configs    map[string]*hncv1alpha2.HierarchyConfiguration
+	anchors    map[string]map[string]*hncv1alpha2.SubnamespaceAnchor
+	hnc        *hncv1alpha2.HNCConfiguration
+	// crdSeen and crdGoing are about the CRD of HierarchyConfigurations.
+	crdSeen, crdGoing bool
+
+	synced sets.Set[inventory.ObjectSource]
+	// complete says that the tree is known.
+	complete bool
+	kinds    map[inventory.ObjectSource]*kind
+
+	objects  map[propagate.Key]map[string]*Source
+	copies   map[propagate.Key]map[string]*Copy
+	copiesIn map[string]sets.Set[propagate.Key]
+	// total is how many copies there are.
+	total int
+}
+
+// kind is one that is copied.
+type kind struct {
+	inventory.Kind
+	source  inventory.ObjectSource
+	mode    hncv1alpha2.SynchronizationMode
+	synced  bool
+	failing string
+}
+
+// Source is an object that is no copy.
+type Source struct {
+	Object *unstructured.Unstructured
+	// Digest is that of its copies.
+	Digest propagate.Digest
+}
+
+func newState(s settings.Settings) *state {
+	return &state{
+		settings: s, tree: tree.New(s.Tree(false)), sources: propagate.NewSources(s.Rules(nil)),
+		namespaces: map[string]*corev1.Namespace{}, configs: map[string]*hncv1alpha2.HierarchyConfiguration{},
+		anchors: map[string]map[string]*hncv1alpha2.SubnamespaceAnchor{},
+		synced:  sets.New[inventory.ObjectSource](), kinds: map[inventory.ObjectSource]*kind{},
+		objects: map[propagate.Key]map[string]*Source{}, copies: map[propagate.Key]map[string]*Copy{},
+		copiesIn: map[string]sets.Set[propagate.Key]{},
+	}
+}
+
+// modes are those of the kinds that are followed.
+func (s *state) modes() map[schema.GroupKind]hncv1alpha2.SynchronizationMode {
+	out := map[schema.GroupKind]hncv1alpha2.SynchronizationMode{}
+	for _, k := range s.kinds {
+		out[k.GroupKind()] = k.mode
+	}
+	return out
+}
+
+// kindOf is the one that is followed, or nil.
+func (s *state) kindOf(gk schema.GroupKind) *kind {
+	for _, k := range s.kinds {
+		if k.GroupKind() == gk {
+			return k
+		}
+	}
+	return nil
+}
+
+func (s *state) putSource(k propagate.Key, namespace string, o *Source) {
+	if s.objects[k] == nil {
+		s.objects[k] = map[string]*Source{}
+	}
+	s.objects[k][namespace] = o
+}
+
+func (s *state) dropSource(k propagate.Key, namespace string) (had bool) {
+	in := s.objects[k]
+	if _, had = in[namespace]; !had {
+		return false
+	}
+	if delete(in, namespace); len(in) == 0 {
+		delete(s.objects, k)
+	}
+	return true
+}
+
+func (s *state) putCopy(k propagate.Key, c *Copy) {
+	if s.copies[k] == nil {
+		s.copies[k] = map[string]*Copy{}
+	}
+	if s.copiesIn[c.Namespace] == nil {
+		s.copiesIn[c.Namespace] = sets.New[propagate.Key]()
+	}
+	if s.copies[k][c.Namespace] == nil {
+		s.total++
+	}
+	s.copies[k][c.Namespace] = c
+	s.copiesIn[c.Namespace].Insert(k)
+}
+
+func (s *state) dropCopy(k propagate.Key, namespace string) (had bool) {
+	in := s.copies[k]
+	if _, had = in[namespace]; !had {
+		return false
+	}
+	s.total--
+	if delete(in, namespace); len(in) == 0 {
+		delete(s.copies, k)
+	}
+	if delete(s.copiesIn[namespace], k); len(s.copiesIn[namespace]) == 0 {
+		delete(s.copiesIn, namespace)
+	}
+	return true
+}
+
+// forget takes out all objects of a kind.
+func (s *state) forget(gk schema.GroupKind) {
+	for k, in := range s.objects {
+		if k.Kind == gk {
+			for namespace := range in {
+				s.sources = s.sources.Without(k, namespace)
+			}
+			delete(s.objects, k)
+		}
+	}
+	for k, in := range s.copies {
+		if k.Kind == gk {
+			for namespace := range maps.Clone(in) {
+				s.dropCopy(k, namespace)
+			}
+		}
+	}
+}
