@@ -41,7 +41,7 @@ func (r *rig) name(short string) string { return r.prefix + "-" + short }
 func (r *rig) tree(text string) {
 	r.t.Helper()
 	var yaml []string
-	for _, part := range strings.Fields(text) {
+	for part := range strings.FieldsSeq(text) {
 		name, parent, _ := strings.Cut(part, "<")
 		yaml = append(yaml, fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {holdfast.dev/testkit: made}}}", r.name(name)))
 		if parent != "" {

@@ -6,6 +6,7 @@ package keep
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -68,9 +69,7 @@ func born(p *world.AnchorPlan) *corev1.Namespace {
 	}}
 	if p.Born != nil {
 		ns.Labels = p.Born.Labels
-		for key, value := range p.Born.Annotations {
-			ns.Annotations[key] = value
-		}
+		maps.Copy(ns.Annotations, p.Born.Annotations)
 	}
 	return ns
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,32 +56,33 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 // or needs none. A namespace without a parent gets none of its own.
 func completeness(p *world.NamespacePlan, complete bool, problem string) *corev1.NamespaceCondition {
 	var have *corev1.NamespaceCondition
-	for i := range p.Namespace.Status.Conditions {
-		if c := &p.Namespace.Status.Conditions[i]; c.Type == v1alpha1.ConditionPropagationComplete {
-			have = c
-		}
+	if i := slices.IndexFunc(p.Namespace.Status.Conditions, ofPropagation); i >= 0 {
+		have = &p.Namespace.Status.Conditions[i]
 	}
 	o := p.Outcome
-	if o.Terminating || have == nil && (o.Parent == "" || !o.Managed || o.Halted() && problem == "") {
-		return nil
-	}
-	want := &corev1.NamespaceCondition{
-		Type: v1alpha1.ConditionPropagationComplete, Status: corev1.ConditionTrue, Reason: "Copied",
-		Message: "everything that is copied into the namespace is there",
-	}
 	switch {
+	case o.Terminating:
+		return nil
 	case problem != "":
-		want.Status, want.Reason, want.Message = corev1.ConditionFalse, "CannotCopy", problem
+		return unless(have, corev1.ConditionFalse, "CannotCopy", problem)
+	case have == nil && (o.Parent == "" || !o.Managed || o.Halted() || !complete):
+		return nil // nobody was told yet that it is complete
 	case o.Halted():
-		want.Status, want.Reason, want.Message = corev1.ConditionFalse, "Halted", "nothing is copied here while the tree is halted: see the HierarchyConfiguration"
+		return unless(have, corev1.ConditionFalse, "Halted", "nothing is copied here while the tree is halted: see the HierarchyConfiguration")
 	case !complete:
-		want.Status, want.Reason, want.Message = corev1.ConditionFalse, "Copying", "the namespace stands elsewhere than before, and what is copied into it is on its way"
-		if have == nil {
-			return nil // nobody was told yet that it is complete
-		}
+		return unless(have, corev1.ConditionFalse, "Copying", "the namespace stands elsewhere than before, and what is copied into it is on its way")
 	}
-	if have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message {
+	return unless(have, corev1.ConditionTrue, "Copied", "everything that is copied into the namespace is there")
+}
+
+func ofPropagation(c corev1.NamespaceCondition) bool {
+	return c.Type == v1alpha1.ConditionPropagationComplete
+}
+
+// unless makes a condition, or nil if it is there.
+func unless(have *corev1.NamespaceCondition, status corev1.ConditionStatus, reason, message string) *corev1.NamespaceCondition {
+	if have != nil && have.Status == status && have.Reason == reason && have.Message == message {
 		return nil
 	}
-	return want
+	return &corev1.NamespaceCondition{Type: v1alpha1.ConditionPropagationComplete, Status: status, Reason: reason, Message: message}
 }

@@ -67,7 +67,8 @@ func (p *progress) end(at world.CopyRef, err error) (tell bool) {
 	}
 	if _, failed := p.failing[at.Namespace][at.Key]; failed {
 		tell = true
-		if delete(p.failing[at.Namespace], at.Key); len(p.failing[at.Namespace]) == 0 {
+		delete(p.failing[at.Namespace], at.Key)
+		if len(p.failing[at.Namespace]) == 0 {
 			delete(p.failing, at.Namespace)
 		}
 	}

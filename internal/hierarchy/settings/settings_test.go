@@ -50,12 +50,12 @@ func TestManaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range strings.Fields(tt.in) {
+			for name := range strings.FieldsSeq(tt.in) {
 				if !s.Managed(name) {
 					t.Errorf("%s is not managed", name)
 				}
 			}
-			for _, name := range strings.Fields(tt.out) {
+			for name := range strings.FieldsSeq(tt.out) {
 				if s.Managed(name) {
 					t.Errorf("%s is managed", name)
 				}

@@ -151,6 +151,15 @@ func (t *Tree) HasAnchor(namespace, name string) bool {
 	return found
 }
 
+// AnchoredIn are the namespaces with an anchor of the name, in order.
+func (t *Tree) AnchoredIn(name string) []string {
+	n, ok := t.nodes.Get(name)
+	if !ok {
+		return nil
+	}
+	return n.anchoredIn
+}
+
 // All is every namespace that exists with what follows for it, in no order.
 func (t *Tree) All() iter.Seq2[string, *Outcome] {
 	return func(yield func(string, *Outcome) bool) {

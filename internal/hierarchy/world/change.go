@@ -77,9 +77,7 @@ func (s *state) gone(from inventory.ObjectSource, o metav1.Object, missed bool, 
 			b.namespaces.Insert(namespace)
 		}
 	case *hncv1alpha2.SubnamespaceAnchor:
-		if delete(s.anchors[namespace], name); len(s.anchors[namespace]) == 0 {
-			delete(s.anchors, namespace)
-		}
+		dropFrom(s.anchors, namespace, name)
 		b.edit(tree.SetAnchor(namespace, name, nil))
 		b.namespaces.Insert(namespace)
 	case *hncv1alpha2.HNCConfiguration:

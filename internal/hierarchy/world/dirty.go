@@ -101,30 +101,9 @@ func (s *state) settle(b *batch) Dirty {
 // follow takes in that something else follows for a namespace than before.
 func (s *state) follow(before *tree.Tree, name string, d *Dirty) {
 	was, is := before.Get(name), s.tree.Get(name)
+	s.followAnchors(was, is, name, d)
 	if is == nil {
-		// The anchors of its name may have lost it.
-		for ns, in := range s.anchors {
-			if in[name] != nil {
-				d.Anchors.Insert(Ref{ns, name})
-			}
-		}
 		return
-	}
-	if was == nil || !maps.Equal(was.Anchors, is.Anchors) || was.Managed != is.Managed {
-		for anchor := range is.Anchors {
-			d.Anchors.Insert(Ref{name, anchor})
-		}
-	}
-	if was == nil || was.Terminating != is.Terminating || !slices.Equal(was.Children, is.Children) || was.AllowCascadingDeletion != is.AllowCascadingDeletion {
-		// Whether the anchor lets it go may depend on that.
-		if is.Parent != "" && s.anchors[is.Parent][name] != nil {
-			d.Anchors.Insert(Ref{is.Parent, name})
-		}
-		if ns := s.namespaces[name]; ns != nil {
-			if p := subnamespaceOf(ns); s.anchors[p][name] != nil {
-				d.Anchors.Insert(Ref{p, name})
-			}
-		}
 	}
 	if was != nil && sameForCopies(was, is) && slices.Equal(before.Ancestors(name), s.tree.Ancestors(name)) {
 		return
@@ -136,6 +115,28 @@ func (s *state) follow(before *tree.Tree, name string, d *Dirty) {
 	for k := range s.copiesIn[name] {
 		d.Copies.Insert(CopyRef{k, name})
 	}
+}
+
+// followAnchors takes in that something else follows for the anchors in a namespace,
+// or for those of its name.
+func (s *state) followAnchors(was, is *tree.Outcome, name string, d *Dirty) {
+	if is != nil && (was == nil || !maps.Equal(was.Anchors, is.Anchors) || was.Managed != is.Managed) {
+		for anchor := range is.Anchors {
+			d.Anchors.Insert(Ref{name, anchor})
+		}
+	}
+	if was != nil && is != nil && sameForAnchor(was, is) {
+		return
+	}
+	for _, in := range s.tree.AnchoredIn(name) {
+		d.Anchors.Insert(Ref{in, name})
+	}
+}
+
+// sameForAnchor says whether the same becomes of the anchor of a namespace, as far
+// as the namespace itself goes: whether it goes with the anchor depends on it.
+func sameForAnchor(was, is *tree.Outcome) bool {
+	return was.Terminating == is.Terminating && slices.Equal(was.Children, is.Children) && was.AllowCascadingDeletion == is.AllowCascadingDeletion
 }
 
 // sameForCopies says whether the same is copied into a namespace, as far as the

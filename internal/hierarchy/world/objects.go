@@ -125,9 +125,3 @@ func treeObject(ns *corev1.Namespace, managed tree.Keys) *tree.Object {
 	}
 	return o
 }
-
-// subnamespaceOf is the parent that the annotation of a namespace names, also while
-// it is being deleted.
-func subnamespaceOf(ns *corev1.Namespace) string {
-	return ns.Annotations[hncv1alpha2.AnnotationSubnamespaceOf]
-}

@@ -76,7 +76,7 @@ func Find(kinds *inventory.Snapshot, group, resource string) (inventory.Kind, bo
 		return k, true
 	}
 	for _, k := range kinds.All() {
-		if (k.Resource.Resource == resource || strings.ToLower(k.Kind) == resource) && (group == "" || k.Resource.Group == group) {
+		if (k.Resource.Resource == resource || strings.EqualFold(k.Kind, resource)) && (group == "" || k.Resource.Group == group) {
 			return k, true
 		}
 	}

@@ -98,13 +98,10 @@ func (s *state) putSource(k propagate.Key, namespace string, o *Source) {
 }
 
 func (s *state) dropSource(k propagate.Key, namespace string) (had bool) {
-	in := s.objects[k]
-	if _, had = in[namespace]; !had {
+	if _, had = s.objects[k][namespace]; !had {
 		return false
 	}
-	if delete(in, namespace); len(in) == 0 {
-		delete(s.objects, k)
-	}
+	dropFrom(s.objects, k, namespace)
 	return true
 }
 
@@ -123,18 +120,21 @@ func (s *state) putCopy(k propagate.Key, c *Copy) {
 }
 
 func (s *state) dropCopy(k propagate.Key, namespace string) (had bool) {
-	in := s.copies[k]
-	if _, had = in[namespace]; !had {
+	if _, had = s.copies[k][namespace]; !had {
 		return false
 	}
 	s.total--
-	if delete(in, namespace); len(in) == 0 {
-		delete(s.copies, k)
-	}
-	if delete(s.copiesIn[namespace], k); len(s.copiesIn[namespace]) == 0 {
-		delete(s.copiesIn, namespace)
-	}
+	dropFrom(s.copies, k, namespace)
+	dropFrom(s.copiesIn, namespace, k)
 	return true
+}
+
+// dropFrom takes something out of a map of maps, and leaves no empty one.
+func dropFrom[A, B comparable, V any, M ~map[B]V](from map[A]M, a A, b B) {
+	delete(from[a], b)
+	if len(from[a]) == 0 {
+		delete(from, a)
+	}
 }
 
 // forget takes out all objects of a kind.
