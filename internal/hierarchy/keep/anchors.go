@@ -31,33 +31,31 @@ func next(p *world.AnchorPlan) step {
 	var s step
 	want := p.Anchor.DeepCopy()
 	going := p.Anchor.DeletionTimestamp != nil
-	switch p.State {
-	case hncv1alpha2.AnchorForbidden:
-		controllerutil.RemoveFinalizer(want, hncv1alpha2.FinalizerAnchor)
-	case hncv1alpha2.AnchorMissing:
-		if !going && p.Within.DeletionTimestamp == nil {
-			s.Make = born(p)
-		}
+	want.Status.State = p.State
+	switch {
+	case p.State == hncv1alpha2.AnchorMissing && !going && p.Within.DeletionTimestamp == nil:
+		s.Make = born(p)
+		want.Status.State = hncv1alpha2.AnchorOk
+	case going && waits(p) && p.DeletesSubnamespace:
+		s.Delete = p.Subnamespace
 	}
 	switch {
-	case p.State == hncv1alpha2.AnchorForbidden:
-	case !going:
-		controllerutil.AddFinalizer(want, hncv1alpha2.FinalizerAnchor)
-	case p.State == hncv1alpha2.AnchorOk && controllerutil.ContainsFinalizer(want, hncv1alpha2.FinalizerAnchor) && p.DeletesSubnamespace:
-		s.Delete = p.Subnamespace
-	case p.State == hncv1alpha2.AnchorOk && p.Subnamespace != nil && p.Subnamespace.DeletionTimestamp != nil:
-		// It stays until the subnamespace is gone.
-	default:
+	case p.State == hncv1alpha2.AnchorForbidden, going && !waits(p):
 		controllerutil.RemoveFinalizer(want, hncv1alpha2.FinalizerAnchor)
-	}
-	want.Status.State = p.State
-	if s.Make != nil {
-		want.Status.State = hncv1alpha2.AnchorOk
+	case !going: // the API server takes no new one later
+		controllerutil.AddFinalizer(want, hncv1alpha2.FinalizerAnchor)
 	}
 	if !equality.Semantic.DeepEqual(want, p.Anchor) {
 		s.Write = want
 	}
 	return s
+}
+
+// waits says whether an anchor that is being deleted waits for its subnamespace to
+// go. Without the finalizer the subnamespace is not its own to delete.
+func waits(p *world.AnchorPlan) bool {
+	return p.State == hncv1alpha2.AnchorOk && controllerutil.ContainsFinalizer(p.Anchor, hncv1alpha2.FinalizerAnchor) &&
+		(p.DeletesSubnamespace || p.Subnamespace != nil && p.Subnamespace.DeletionTimestamp != nil)
 }
 
 // born is the subnamespace of an anchor as it should be from its first moment, so
