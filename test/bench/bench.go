@@ -36,6 +36,9 @@ type sizes struct {
 	// evictions are asked for one after the other in each of evictionRounds;
 	// evictedAtOnce are, at once; reviews are judged before memory is looked at.
 	evictions, evictionRounds, evictedAtOnce, reviews int
+	// treeChildren are below one root, in each of treeRounds; treeLarge are in a large
+	// tree, and treeFew below a root with many sources.
+	treeChildren, treeRounds, treeLarge, treeFew int
 	// idle is how long nothing may be written.
 	idle time.Duration
 }
@@ -45,11 +48,13 @@ var (
 		namespaces: 500, starts: 5, deleteRounds: 10, deletes: 300, protections: []int{0, 100, 10000},
 		contents: []int{100, 10000}, lookRounds: 4, looks: 15, marked: 10000, markRounds: 3, idle: 10 * time.Second,
 		evictions: 200, evictionRounds: 6, evictedAtOnce: 1000, reviews: 10000,
+		treeChildren: 100, treeRounds: 5, treeLarge: 2000, treeFew: 500,
 	}
 	little = sizes{
 		namespaces: 20, starts: 1, deleteRounds: 2, deletes: 20, protections: []int{0, 10, 200},
 		contents: []int{10, 200}, lookRounds: 2, looks: 3, marked: 300, markRounds: 1, idle: 3 * time.Second,
 		evictions: 10, evictionRounds: 2, evictedAtOnce: 50, reviews: 200,
+		treeChildren: 10, treeRounds: 1, treeLarge: 40, treeFew: 20,
 	}
 )
 

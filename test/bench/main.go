@@ -42,6 +42,7 @@ var measurements = []measurement{
 	{"namespaces", "Deletions of Namespaces", measureNamespaces},
 	{"labelled", "Many objects protected by label", measureLabelled},
 	{"evictions", "Evictions", measureEvictions},
+	{"trees", "Trees of namespaces", measureTrees},
 	{"selected", "Many objects selected by one ResourceDeletionProtection", measureSelected},
 }
 

@@ -59,6 +59,7 @@ func (k *Keeper) copy(ctx context.Context, i item) error {
 }
 
 func (k *Keeper) bring(ctx context.Context, at world.CopyRef, p *world.CopyPlan) error {
+	decided.Inc()
 	objects := k.o.Dynamic.Resource(p.Kind.Resource).Namespace(at.Namespace)
 	var err error
 	switch act := decide(p); act {

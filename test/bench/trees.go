@@ -1,0 +1,373 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+)
+
+const (
+	// treeWriters is how many requests the bare client has under way, as the manager.
+	treeWriters = 32
+	// treeBound is DESIGN's.
+	treeBound = 1.2
+	// treeWrites counts what the manager writes for trees.
+	treeWrites = "holdfast_hierarchy_writes_total"
+	// treeDecisions counts the places for copies that it looks at.
+	treeDecisions = "holdfast_hierarchy_copies_decided_total"
+	rootName      = "root"
+)
+
+var (
+	rolesResource   = rbacv1.SchemeGroupVersion.WithResource("roles")
+	anchorsResource = hncv1alpha2.GroupVersion.WithResource("subnamespaceanchors")
+)
+
+// treesBench measures trees of namespaces.
+type treesBench struct {
+	*subject
+	b *bench
+	// spent are the seconds of each sort of work, with Holdfast and bare.
+	spent map[string]*[2][]float64
+	round int
+}
+
+// The sorts of work.
+const (
+	manyAppear = "10 Roles appear in each of %s below"
+	oneAppears = "1 Role appears in each of %s below"
+	manyGo     = "the copies of 10 Roles go from each of %s below"
+	subsAppear = "%s from anchors, with labels, HierarchyConfiguration and status"
+)
+
+func measureTrees(ctx context.Context, b *bench) ([]row, error) {
+	b.progress("trees: a cluster")
+	s, err := b.withTrees(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &treesBench{subject: s, b: b, spent: map[string]*[2][]float64{}}
+	if err := m.grow(ctx); err != nil {
+		return nil, err
+	}
+	for m.round = range b.treeRounds {
+		b.progress("trees, round %d of %d", m.round+1, b.treeRounds)
+		if err := m.bare(ctx); err != nil {
+			return nil, fmt.Errorf("by a bare client: %w", err)
+		}
+		if err := m.with(ctx); err != nil {
+			return nil, fmt.Errorf("by Holdfast: %w", err)
+		}
+	}
+	rows := m.rows()
+	b.progress("trees: restarts")
+	more, err := m.restarts(ctx)
+	rows = append(rows, more...)
+	if err != nil {
+		return rows, err
+	}
+	more, err = measureLargeTree(ctx, b)
+	return append(rows, more...), err
+}
+
+// withTrees is a cluster whose manager keeps trees, and does not run yet.
+func (b *bench) withTrees(ctx context.Context) (*subject, error) {
+	s, err := b.installed(ctx, withoutLease)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range []string{"config/crd/hnc", "config/rbac/hierarchy.yaml"} {
+		if _, err := manager.Kubectl(ctx, s.Cluster, "apply", "--server-side", "-f", path); err != nil {
+			return nil, err
+		}
+	}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "holdfast-system", Name: "holdfast"}}
+	cm.Data = map[string]string{"config.yaml": "apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\nhierarchy: {mode: Enforce}\n"}
+	if err := s.Client.Update(ctx, cm); err != nil {
+		return nil, fmt.Errorf("configure: %w", err)
+	}
+	return s, nil
+}
+
+// grow makes the root and the namespaces below it.
+func (m *treesBench) grow(ctx context.Context) error {
+	if _, err := m.startManager(ctx); err != nil {
+		return err
+	}
+	if err := m.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: rootName}}); err != nil {
+		return fmt.Errorf("make the root: %w", err)
+	}
+	err := each(m.b.treeChildren, makers, func(i int) error {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: child(i)}}
+		return errors.Join(m.Client.Create(ctx, ns), m.Client.Create(ctx, hierarchyIn(child(i), rootName)))
+	})
+	if err != nil {
+		return err
+	}
+	return m.atRest(ctx)
+}
+
+func child(i int) string { return fmt.Sprintf("child-%d", i) }
+
+func hierarchyIn(namespace, parent string) *hncv1alpha2.HierarchyConfiguration {
+	return &hncv1alpha2.HierarchyConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: hncv1alpha2.HierarchyConfigurationName},
+		Spec:       hncv1alpha2.HierarchyConfigurationSpec{Parent: parent},
+	}
+}
+
+// atRest waits until the manager has written nothing for a while.
+func (m *treesBench) atRest(ctx context.Context) error {
+	last := -1.0
+	return await(ctx, "the manager has nothing to write", 3*time.Second, func(ctx context.Context) (bool, error) {
+		f, err := m.figures(ctx)
+		now := f.get(treeWrites)
+		same := now == last
+		last = now
+		return same, err
+	})
+}
+
+func (m *treesBench) took(work string, column int, begin time.Time) {
+	if m.spent[work] == nil {
+		m.spent[work] = &[2][]float64{}
+	}
+	m.spent[work][column] = append(m.spent[work][column], time.Since(begin).Seconds())
+}
+
+func roleIn(namespace, name string) *rbacv1.Role {
+	return &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}},
+	}
+}
+
+// copyIn is what a bare client writes in place of a copy.
+func copyIn(namespace, name string) *rbacv1.Role {
+	r := roleIn(namespace, name)
+	r.Labels = map[string]string{hncv1alpha2.LabelManagedBy: hncv1alpha2.ManagedBy, "hnc/from": rootName}
+	return r
+}
+
+// bare does everything without Holdfast.
+func (m *treesBench) bare(ctx context.Context) error {
+	if err := m.Manager.Stop(); err != nil {
+		return err
+	}
+	n := m.b.treeChildren
+	make := func(roles int, work string) error {
+		begin := time.Now()
+		err := each(roles*n, treeWriters, func(i int) error {
+			return m.Client.Create(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-%d-%d", roles, i/n)))
+		})
+		m.took(work, 1, begin)
+		return err
+	}
+	if err := make(10, manyAppear); err != nil {
+		return err
+	}
+	if err := make(1, oneAppears); err != nil {
+		return err
+	}
+	begin := time.Now()
+	if err := each(10*n, treeWriters, func(i int) error {
+		return m.Client.Delete(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-10-%d", i/n)))
+	}); err != nil {
+		return err
+	}
+	m.took(manyGo, 1, begin)
+	if err := each(n, treeWriters, func(i int) error {
+		return m.Client.Delete(ctx, copyIn(fmt.Sprintf("bench-%d", i), "role-1-0"))
+	}); err != nil {
+		return err
+	}
+	begin = time.Now()
+	err := each(n, treeWriters, func(i int) error { return m.bareSubnamespace(ctx, fmt.Sprintf("bare-%d-%d", m.round, i)) })
+	m.took(subsAppear, 1, begin)
+	return err
+}
+
+// bareSubnamespace makes what Holdfast makes for an anchor, and the anchor, in a
+// namespace that is not in a tree.
+func (m *treesBench) bareSubnamespace(ctx context.Context, name string) error {
+	a := &hncv1alpha2.SubnamespaceAnchor{ObjectMeta: metav1.ObjectMeta{Namespace: "bench-0", Name: "a-" + name}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"a": "b", "c": "d", "e": "f"}}}
+	if err := errors.Join(m.Client.Create(ctx, a), m.Client.Create(ctx, ns), m.Client.Create(ctx, hierarchyIn(name, ""))); err != nil {
+		return err
+	}
+	a.Status.State = hncv1alpha2.AnchorForbidden
+	patch := client.MergeFrom(ns.DeepCopy())
+	ns.Status.Conditions = append(ns.Status.Conditions, corev1.NamespaceCondition{Type: "example.com/Complete", Status: corev1.ConditionTrue})
+	return errors.Join(m.Client.Update(ctx, a), m.Client.Status().Patch(ctx, ns, patch))
+}
+
+// with has Holdfast do it.
+func (m *treesBench) with(ctx context.Context) error {
+	if _, err := m.startManager(ctx); err != nil {
+		return err
+	}
+	if err := m.atRest(ctx); err != nil {
+		return err
+	}
+	n := m.b.treeChildren
+	roles := func(count int, work string) error {
+		return m.timed(ctx, rolesResource, hncv1alpha2.LabelInheritedFrom, watch.Added, count*n, work, func() error {
+			return each(count, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, fmt.Sprintf("role-%d-%d", count, i))) })
+		})
+	}
+	if err := roles(10, manyAppear); err != nil {
+		return err
+	}
+	if err := roles(1, oneAppears); err != nil {
+		return err
+	}
+	if err := m.timed(ctx, rolesResource, hncv1alpha2.LabelInheritedFrom, watch.Deleted, 10*n, manyGo, func() error {
+		return each(10, treeWriters, func(i int) error { return m.Client.Delete(ctx, roleIn(rootName, fmt.Sprintf("role-10-%d", i))) })
+	}); err != nil {
+		return err
+	}
+	if err := m.Client.Delete(ctx, roleIn(rootName, "role-1-0")); err != nil {
+		return err
+	}
+	if err := m.atRest(ctx); err != nil {
+		return err
+	}
+	return m.subnamespaces(ctx, n)
+}
+
+// subnamespaces takes the time until every namespace says that all is there.
+func (m *treesBench) subnamespaces(ctx context.Context, n int) error {
+	parent := fmt.Sprintf("team-%d", m.round)
+	if err := m.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: parent}}); err != nil {
+		return err
+	}
+	if err := m.atRest(ctx); err != nil {
+		return err
+	}
+	begin := time.Now()
+	err := each(n, treeWriters, func(i int) error {
+		a := &hncv1alpha2.SubnamespaceAnchor{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: fmt.Sprintf("sub-%d-%d", m.round, i)}}
+		return m.Client.Create(ctx, a)
+	})
+	if err != nil {
+		return err
+	}
+	list := &corev1.NamespaceList{}
+	err = await(ctx, "all subnamespaces are complete", 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+		if err := m.Client.List(ctx, list, client.HasLabels{parent + hncv1alpha2.LabelTreeDepthSuffix}); err != nil {
+			return false, err
+		}
+		complete := 0
+		for i := range list.Items {
+			if len(list.Items[i].Status.Conditions) > 0 {
+				complete++
+			}
+		}
+		return complete == n, nil
+	})
+	m.took(subsAppear, 0, begin)
+	return err
+}
+
+// timed takes the time from the begin of an act until so many events of a type have
+// come.
+func (m *treesBench) timed(
+	ctx context.Context, resource schema.GroupVersionResource, label string, of watch.EventType, n int, work string, act func() error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	list, err := m.metadata.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: label})
+	if err != nil {
+		return err
+	}
+	events, err := m.metadata.Resource(resource).Watch(ctx, metav1.ListOptions{LabelSelector: label, ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	begin := time.Now()
+	if err := act(); err != nil {
+		return err
+	}
+	for seen := 0; seen < n; {
+		select {
+		case e, open := <-events.ResultChan():
+			if !open {
+				return errors.New("the watch has ended")
+			}
+			if e.Type == of {
+				seen++
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("%s: after %d of %d: %w", work, seen, n, ctx.Err())
+		}
+	}
+	m.took(work, 0, begin)
+	return nil
+}
+
+func (m *treesBench) rows() []row {
+	var rows []row
+	for _, work := range []string{manyAppear, oneAppears, manyGo, subsAppear} {
+		what := "child namespace"
+		if work == subsAppear {
+			what = "subnamespace"
+		}
+		rows = append(rows, row{
+			work: fmt.Sprintf(work, count(m.b.treeChildren, what)), floor: "the same writes by a bare client",
+			measured: median(m.spent[work][0]), base: median(m.spent[work][1]), unit: "s", bound: treeBound,
+		})
+	}
+	return rows
+}
+
+// restarts counts what the manager writes when it comes back to many copies.
+func (m *treesBench) restarts(ctx context.Context) ([]row, error) {
+	n := m.b.treeChildren
+	if err := m.timed(ctx, rolesResource, hncv1alpha2.LabelInheritedFrom, watch.Added, 6*n, "copies for the restarts", func() error {
+		return each(6, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, fmt.Sprintf("stays-%d", i))) })
+	}); err != nil {
+		return nil, err
+	}
+	if err := m.atRest(ctx); err != nil {
+		return nil, err
+	}
+	var ready []float64
+	var written float64
+	for range 4 {
+		if err := m.Manager.Stop(); err != nil {
+			return nil, err
+		}
+		took, err := m.startManager(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ready = append(ready, took.Seconds())
+		if err := m.atRest(ctx); err != nil {
+			return nil, err
+		}
+		f, err := m.figures(ctx)
+		if err != nil {
+			return nil, err
+		}
+		written += f.get(treeWrites)
+	}
+	return []row{
+		{work: fmt.Sprintf("four restarts with %s: writes and deletes", number(6*n)+" copies"), measured: written, limit: new(0.0)},
+		{work: fmt.Sprintf("restart with %s to ready", number(6*n)+" copies"), measured: median(ready), unit: "s", limit: new(float64(readyBound))},
+	}, nil
+}
