@@ -50,10 +50,12 @@ func audited(t testing.TB) (cluster.Options, *auditlog.Log) {
 	return options, log
 }
 
-func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
-	t.Parallel()
-	options, log := audited(t)
-	e := testkit.New(t, testkit.Options{Cluster: options, NoManager: true, ManagerEnv: []string{"STRIMZI_DRAIN_NAMESPACES=kafka-prod,kafka-dev"}})
+// withListedRights is an Env whose guard has rights to the pods of a list of
+// namespaces alone; another namespace, app, is not in it.
+func withListedRights(t testing.TB, o testkit.Options) *testkit.Env {
+	t.Helper()
+	o.NoManager, o.ManagerEnv = true, []string{"STRIMZI_DRAIN_NAMESPACES=kafka-prod,kafka-dev"}
+	e := testkit.New(t, o)
 	for _, ns := range []string{"kafka-prod", "kafka-dev", "app"} {
 		if err := e.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 			t.Fatal(err)
@@ -68,6 +70,13 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 		t.Fatal(out.Stderr)
 	}
 	e.Manager = e.StartManager(t)
+	return e
+}
+
+func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
+	t.Parallel()
+	options, log := audited(t)
+	e := withListedRights(t, testkit.Options{Cluster: options})
 	g := gomega.NewWithT(t)
 	guarded := pod(t, e, "kafka-prod", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	g.Eventually(func() error { return evict(t, e, "kafka-prod", guarded.Name, dryRun) }, "60s", "200ms").ShouldNot(gomega.Succeed())
