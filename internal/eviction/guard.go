@@ -166,7 +166,7 @@ func (g *Guard) Conditions() []metav1.Condition { return g.checks.conditions() }
 func (g *Guard) Webhooks(c configv1alpha1.EvictionConfiguration, where scope.Scope) []admission.Webhook {
 	drainCleaner := ptr.Deref(c.DrainCleaner.Enabled, true)
 	mode := c.Mode
-	if !drainCleaner && c.ProtectedPods != configv1alpha1.OutageRefuses && len(g.policies.names()) == 0 {
+	if !drainCleaner && c.ProtectedPods != configv1alpha1.ProtectedPodsRefused && len(g.policies.names()) == 0 {
 		mode = configv1alpha1.ModeOff
 	}
 	onOutage := admissionregistrationv1.Ignore
