@@ -21,6 +21,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
+// guardUser is who the guard is to the API server.
+const guardUser = "system:serviceaccount:holdfast-system:holdfast-guard"
+
 // forbidden are the requests of the guard that the API server has refused, as its
 // audit log has them.
 func forbidden(t testing.TB, log *auditlog.Log) []string {
@@ -32,7 +35,7 @@ func forbidden(t testing.TB, log *auditlog.Log) []string {
 	var out []string
 	for _, e := range events {
 		what := e.Verb + " " + e.RequestURI
-		if e.ResponseStatus.Code == http.StatusForbidden && e.User.Username == "system:serviceaccount:holdfast-system:holdfast-guard" && !slices.Contains(out, what) {
+		if e.ResponseStatus.Code == http.StatusForbidden && e.User.Username == guardUser && !slices.Contains(out, what) {
 			out = append(out, what)
 		}
 	}
