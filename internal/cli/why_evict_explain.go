@@ -49,8 +49,8 @@ type evictExplanation struct {
 	Budgets budgetAnswer `json:"budgets"`
 	// Protection is what the deletion guard would say to deleting the pod, and
 	// ProtectedPods what the configuration makes of that: Allow or Refuse.
-	Protection    string                    `json:"protection,omitempty"`
-	ProtectedPods configv1alpha1.OutageRule `json:"protectedPods"`
+	Protection    string                          `json:"protection,omitempty"`
+	ProtectedPods configv1alpha1.ProtectedPodRule `json:"protectedPods"`
 	// Notes are what else should be known, NextSteps what can be done.
 	Notes     []string `json:"notes,omitempty"`
 	NextSteps []string `json:"nextSteps,omitempty"`
@@ -138,7 +138,7 @@ func (f evictFacts) evictNotes(x evictExplanation) []string {
 			notes = append(notes, fmt.Sprintf(format, args...))
 		}
 	}
-	around := x.Protection != "" && (x.ProtectedPods != configv1alpha1.OutageRefuses || !x.Scope.InScope || !f.guard.hasSay())
+	around := x.Protection != "" && (x.ProtectedPods != configv1alpha1.ProtectedPodsRefused || !x.Scope.InScope || !f.guard.hasSay())
 	add(around, "the pod is protected from deletion, and an eviction goes around that: with eviction.protectedPods: Refuse in the configuration, and in scope, it would be refused")
 	add(f.pod.DeletionTimestamp != nil, "it is already being deleted; no EvictionPolicy holds it")
 	add(finished(f.pod), "it has finished, with phase %s; no EvictionPolicy holds it", f.pod.Status.Phase)

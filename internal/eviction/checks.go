@@ -20,6 +20,7 @@ import (
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 )
 
@@ -184,7 +185,7 @@ func secondGuards(all []admissionregistrationv1.ValidatingWebhookConfiguration, 
 			continue
 		}
 		for j := range all[i].Webhooks {
-			if w := &all[i].Webhooks[j]; w.Name == WebhookName || drainCleaner && w.Name == DrainCleanerName {
+			if w := &all[i].Webhooks[j]; w.Name == policy.Webhook || drainCleaner && w.Name == policy.DrainCleanerWebhook {
 				out = append(out, all[i].Name)
 				break
 			}

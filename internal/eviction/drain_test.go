@@ -4,6 +4,7 @@
 package eviction_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -40,14 +41,14 @@ func shipped(t testing.TB, e *testkit.Env, name, namespace string) {
 	}, "60s", "100ms").Should(gomega.Equal("InForce"))
 }
 
-// brokers are three pods of a Kafka cluster on a node.
-func brokers(t testing.TB, n *nodes.Nodes, namespace, node string) []*corev1.Pod {
+// brokers are pods of a Kafka cluster on a node.
+func brokers(t testing.TB, n *nodes.Nodes, namespace, node string, count int) []*corev1.Pod {
 	t.Helper()
 	owner := n.Owner(t, namespace)
 	var asked []nodes.Pod
-	for _, name := range []string{"my-cluster-kafka-0", "my-cluster-kafka-1", "my-cluster-kafka-2"} {
+	for i := range count {
 		asked = append(asked, nodes.Pod{
-			Namespace: namespace, Name: name, Node: node, Owner: owner, Labels: kafka("my-cluster-kafka"), EndsAfter: 200 * time.Millisecond,
+			Namespace: namespace, Name: fmt.Sprint("my-cluster-kafka-", i), Node: node, Owner: owner, Labels: kafka("my-cluster-kafka"), EndsAfter: 200 * time.Millisecond,
 		})
 	}
 	return n.Run(t, asked...)
@@ -81,7 +82,7 @@ func TestDrain_withThePolicyEndsByItselfInOneCall(t *testing.T) {
 	old, next := ns+"-old", ns+"-new"
 	n.Add(t, old, next)
 	strimziPolicy(t, e, ns)
-	pods := brokers(t, n, ns, old)
+	pods := brokers(t, n, ns, old, 3)
 	other := n.Run(t, nodes.Pod{Namespace: ns, Name: "web", Node: old, Owner: n.Owner(t, ns)})
 	roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 100 * time.Millisecond})
 
@@ -176,7 +177,7 @@ func TestDrain_asTheDrainCleanerFailsUntilThePodsWereMoved(t *testing.T) {
 	ns := e.Namespace(t)
 	old, next := ns+"-old", ns+"-new"
 	n.Add(t, old, next)
-	pods := brokers(t, n, ns, old)
+	pods := brokers(t, n, ns, old, 3)
 	out := n.Drain(t, old, "--timeout=60s")
 	if out.Code == 0 || !strings.Contains(out.Stderr, "The pod will be rolled by the Strimzi Cluster Operator") {
 		t.Fatalf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
@@ -207,8 +208,7 @@ func TestDrain_ofAPrimaryWaitsForTheSwitchover(t *testing.T) {
 	if err := evict(t, e, ns, "pg-1", dryRun); err != nil {
 		t.Errorf("an eviction from a node that nobody drains: %v", err)
 	}
-	done := make(chan testkit.Output, 1)
-	go func() { done <- n.Drain(t, ns, "--timeout=60s") }()
+	drain := n.StartDrain(t, ns, "--timeout=60s")
 	n.WaitGone(t, pods[1])
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
@@ -216,7 +216,7 @@ func TestDrain_ofAPrimaryWaitsForTheSwitchover(t *testing.T) {
 	if out := e.Kubectl(t, "label", "pod", "-n", ns, "pg-1", "--overwrite", "cnpg.io/instanceRole=replica"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
-	if out := <-done; out.Code != 0 || !strings.Contains(out.Stderr, "the primary is switched over first") {
+	if out := drain.Wait(t); out.Code != 0 || !strings.Contains(out.Stderr, "the primary is switched over first") {
 		t.Errorf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
 	}
 }

@@ -24,17 +24,11 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/eviction/responder"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
-	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/platform/tally"
 )
 
 const (
-	// DrainCleanerName is the name of the Strimzi Drain Cleaner's webhook, which is
-	// part of every refusal that its users see.
-	DrainCleanerName = policy.DrainCleanerWebhook
-	// WebhookName is that of the webhook where the Drain Cleaner's rules are off.
-	WebhookName = policy.Webhook
 	// validateName is that of the webhook for EvictionPolicies.
 	validateName = "evictionpolicy.holdfast.dev"
 	eventSource  = "holdfast-guard"
@@ -172,16 +166,16 @@ func (g *Guard) Conditions() []metav1.Condition { return g.checks.conditions() }
 func (g *Guard) Webhooks(c configv1alpha1.EvictionConfiguration, where scope.Scope) []admission.Webhook {
 	drainCleaner := ptr.Deref(c.DrainCleaner.Enabled, true)
 	mode := c.Mode
-	if !drainCleaner && c.ProtectedPods != configv1alpha1.OutageRefuses && len(g.policies.names()) == 0 {
+	if !drainCleaner && c.ProtectedPods != configv1alpha1.ProtectedPodsRefused && len(g.policies.names()) == 0 {
 		mode = configv1alpha1.ModeOff
 	}
 	onOutage := admissionregistrationv1.Ignore
 	if c.OnOutage == configv1alpha1.OutageRefuses && c.Mode == configv1alpha1.ModeEnforce {
 		onOutage = admissionregistrationv1.Fail
 	}
-	name := WebhookName
+	name := policy.Webhook
 	if drainCleaner {
-		name = DrainCleanerName
+		name = policy.DrainCleanerWebhook
 	}
 	selection := where.LabelSelection() // the handler lets go of the rest
 	if c.Filter == configv1alpha1.FilterSelector {
@@ -235,11 +229,3 @@ func (p podEvents) send(o *metav1.ObjectMeta, e policy.Event) {
 	about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: o.Namespace, UID: o.UID}}
 	p.recorder.Eventf(about, nil, kind, e.Reason, "Evict", "%s", e.Message)
 }
-
-// nothing is for a watch that is only read.
-type nothing struct{}
-
-func (nothing) Seen(inventory.Source, *metav1.PartialObjectMetadata) {}
-func (nothing) Gone(inventory.Source, *metav1.PartialObjectMetadata) {}
-func (nothing) Synced(inventory.Source)                              {}
-func (nothing) Failed(inventory.Source, error)                       {}

@@ -4,10 +4,7 @@
 package eviction_test
 
 import (
-	"io"
-	"net"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,64 +16,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 	"github.com/holdfast-dev/holdfast/internal/testkit/nodes"
 )
-
-// service stands in for the Service in front of the replicas: each connection goes
-// to the first that takes it.
-type service struct {
-	listener net.Listener
-
-	mu       sync.Mutex
-	replicas []string
-}
-
-func newService(t testing.TB) *service {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &service{listener: l}
-	var open sync.WaitGroup
-	open.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			open.Go(func() { s.forward(c) })
-		}
-	})
-	t.Cleanup(func() { _ = l.Close() })
-	return s
-}
-
-func (s *service) url() string { return "https://" + s.listener.Addr().String() }
-
-func (s *service) add(p *manager.Process) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.replicas = append(s.replicas, strings.TrimPrefix(p.Webhooks, "https://"))
-}
-
-func (s *service) forward(from net.Conn) {
-	defer func() { _ = from.Close() }()
-	s.mu.Lock()
-	replicas := s.replicas
-	s.mu.Unlock()
-	for _, address := range replicas {
-		to, err := net.Dial("tcp", address)
-		if err != nil {
-			continue
-		}
-		go func() {
-			_, _ = io.Copy(to, from)
-			_ = to.Close()
-		}()
-		_, _ = io.Copy(from, to)
-		_ = to.Close()
-		return
-	}
-}
 
 // replicated is an Env with two replicas behind one address.
 func replicated(t testing.TB) (e *testkit.Env, first, second *manager.Process) {
@@ -109,17 +48,16 @@ func TestOutage_oneOfTwoReplicasGoesDuringADrain(t *testing.T) {
 			ns := e.Namespace(t)
 			n.Add(t, "old", "new")
 			strimziPolicy(t, e, ns)
-			pods := brokers(t, n, ns, "old")
+			pods := brokers(t, n, ns, "old", 3)
 			roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 500 * time.Millisecond})
 			g := gomega.NewWithT(t)
 			g.Eventually(func() error { return evict(t, e, ns, pods[0].Name, dryRun) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsNotFound))
-			done := make(chan testkit.Output, 1)
-			go func() { done <- n.Drain(t, "old", "--timeout=120s") }()
+			drain := n.StartDrain(t, "old", "--timeout=120s")
 			g.Eventually(roller.Rolls, "60s", "50ms").ShouldNot(gomega.BeEmpty())
 			if err := tt.end(first); err != nil {
 				t.Fatal(err)
 			}
-			if out := <-done; out.Code != 0 {
+			if out := drain.Wait(t); out.Code != 0 {
 				t.Errorf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
 			}
 			onceEach(t, roller, pods)
@@ -182,7 +120,7 @@ func TestOutage_thePodCannotBeWrittenTo(t *testing.T) {
 	pod(t, e, ns, "a-kafka-0", kafka("a-kafka"))
 	pod(t, e, ns, "a-kafka-1", kafka("a-kafka"))
 	g.Eventually(func() string {
-		return e.Kubectl(t, "label", "pod", "-n", ns, "a-kafka-0", "x=y", "--dry-run=server", "--as=system:serviceaccount:holdfast-system:holdfast-guard").Stderr
+		return e.Kubectl(t, "label", "pod", "-n", ns, "a-kafka-0", "x=y", "--dry-run=server", "--as="+guardUser).Stderr
 	}, "60s", "100ms").Should(gomega.ContainSubstring("not now"))
 
 	if err := evict(t, e, ns, "policy-refuse", nil); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "not now") {

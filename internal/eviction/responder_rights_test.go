@@ -4,12 +4,10 @@
 package eviction_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -19,24 +17,7 @@ func TestRights_ofAListOfNamespacesAreEnoughToRespond(t *testing.T) {
 	t.Parallel()
 	options, log := audited(t)
 	options.FeatureGates, options.RuntimeConfig = []string{"EvictionRequestAPI=true"}, []string{"lifecycle.k8s.io/v1alpha1=true"}
-	e := testkit.New(t, testkit.Options{
-		Cluster: options, NoManager: true, ManagerArgs: []string{"--feature-gates=+EvictionRequestResponder"},
-		ManagerEnv: []string{"STRIMZI_DRAIN_NAMESPACES=kafka-prod,kafka-dev"},
-	})
-	for _, ns := range []string{"kafka-prod", "kafka-dev"} {
-		if err := e.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	configure(t, e, "deletion: {mode: 'Off'}")
-	rbac, err := os.ReadFile("../../config/rbac/eviction-by-namespace.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out := e.KubectlInput(t, string(rbac), "apply", "--server-side", "--force-conflicts", "-f", "-"); out.Code != 0 {
-		t.Fatal(out.Stderr)
-	}
-	e.Manager = e.StartManager(t)
+	e := withListedRights(t, testkit.Options{Cluster: options, ManagerArgs: []string{"--feature-gates=+EvictionRequestResponder"}})
 	g := gomega.NewWithT(t)
 	p := pod(t, e, "kafka-prod", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	e.Apply(t, "kafka-prod", `{apiVersion: lifecycle.k8s.io/v1alpha1, kind: Eviction, metadata: {name: e, labels: {eviction.holdfast.dev/guard: responder}},

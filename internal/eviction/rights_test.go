@@ -21,6 +21,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
+// guardUser is who the guard is to the API server.
+const guardUser = "system:serviceaccount:holdfast-system:holdfast-guard"
+
 // forbidden are the requests of the guard that the API server has refused, as its
 // audit log has them.
 func forbidden(t testing.TB, log *auditlog.Log) []string {
@@ -32,7 +35,7 @@ func forbidden(t testing.TB, log *auditlog.Log) []string {
 	var out []string
 	for _, e := range events {
 		what := e.Verb + " " + e.RequestURI
-		if e.ResponseStatus.Code == http.StatusForbidden && e.User.Username == "system:serviceaccount:holdfast-system:holdfast-guard" && !slices.Contains(out, what) {
+		if e.ResponseStatus.Code == http.StatusForbidden && e.User.Username == guardUser && !slices.Contains(out, what) {
 			out = append(out, what)
 		}
 	}
@@ -50,10 +53,12 @@ func audited(t testing.TB) (cluster.Options, *auditlog.Log) {
 	return options, log
 }
 
-func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
-	t.Parallel()
-	options, log := audited(t)
-	e := testkit.New(t, testkit.Options{Cluster: options, NoManager: true, ManagerEnv: []string{"STRIMZI_DRAIN_NAMESPACES=kafka-prod,kafka-dev"}})
+// withListedRights is an Env whose guard has rights to the pods of a list of
+// namespaces alone; another namespace, app, is not in it.
+func withListedRights(t testing.TB, o testkit.Options) *testkit.Env {
+	t.Helper()
+	o.NoManager, o.ManagerEnv = true, []string{"STRIMZI_DRAIN_NAMESPACES=kafka-prod,kafka-dev"}
+	e := testkit.New(t, o)
 	for _, ns := range []string{"kafka-prod", "kafka-dev", "app"} {
 		if err := e.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 			t.Fatal(err)
@@ -68,6 +73,13 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 		t.Fatal(out.Stderr)
 	}
 	e.Manager = e.StartManager(t)
+	return e
+}
+
+func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
+	t.Parallel()
+	options, log := audited(t)
+	e := withListedRights(t, testkit.Options{Cluster: options})
 	g := gomega.NewWithT(t)
 	guarded := pod(t, e, "kafka-prod", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	g.Eventually(func() error { return evict(t, e, "kafka-prod", guarded.Name, dryRun) }, "60s", "200ms").ShouldNot(gomega.Succeed())

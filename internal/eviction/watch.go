@@ -168,3 +168,11 @@ func (w *watch) Failed(s inventory.Source, err error) {
 	}
 	w.handler.Failed(s, err)
 }
+
+// nothing is for a watch that is only read.
+type nothing struct{}
+
+func (nothing) Seen(inventory.Source, *metav1.PartialObjectMetadata) {}
+func (nothing) Gone(inventory.Source, *metav1.PartialObjectMetadata) {}
+func (nothing) Synced(inventory.Source)                              {}
+func (nothing) Failed(inventory.Source, error)                       {}

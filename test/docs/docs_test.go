@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package docs tests that what the documents say can be done: links lead somewhere,
-// and manifests and configurations are ones that are accepted.
+// manifests and configurations are ones that are accepted, and tests that are named
+// are there.
 package docs
 
 import (

@@ -54,7 +54,7 @@ func setEvictionDefaults(e *EvictionConfiguration) {
 	e.Filter = cmp.Or(e.Filter, FilterHandler)
 	e.Pods = cmp.Or(e.Pods, PodsRead)
 	e.OnOutage = cmp.Or(e.OnOutage, OutageAllows)
-	e.ProtectedPods = cmp.Or(e.ProtectedPods, OutageAllows)
+	e.ProtectedPods = cmp.Or(e.ProtectedPods, ProtectedPodsAllowed)
 	for _, flag := range []**bool{
 		&e.DrainCleaner.Enabled, &e.DrainCleaner.Kafka, &e.DrainCleaner.ZooKeeper, &e.DrainCleaner.DenyEviction,
 	} {

@@ -46,7 +46,7 @@ type EvictionConfiguration struct {
 	// guard protects: Allow, or Refuse with code 429. A drain without a timeout then
 	// waits for ever, and upgrades of nodes stall. Default: Allow.
 	// +optional
-	ProtectedPods OutageRule `json:"protectedPods,omitempty"`
+	ProtectedPods ProtectedPodRule `json:"protectedPods,omitempty"`
 
 	// requestTimeout bounds each question to the API server. All of them end with
 	// the time that the API server gives the webhook, less a little. Default: none
@@ -98,4 +98,17 @@ const (
 	PodsRead PodKnowledge = "Read"
 	// PodsCached watches their metadata.
 	PodsCached PodKnowledge = "Cached"
+)
+
+// ProtectedPodRule says what becomes of the eviction of a pod that is protected
+// from deletion.
+//
+// +kubebuilder:validation:Enum=Allow;Refuse
+type ProtectedPodRule string
+
+const (
+	// ProtectedPodsRefused refuses it with code 429.
+	ProtectedPodsRefused ProtectedPodRule = "Refuse"
+	// ProtectedPodsAllowed lets it pass.
+	ProtectedPodsAllowed ProtectedPodRule = "Allow"
 )

@@ -68,7 +68,7 @@ type EvictionPolicySpec struct {
 	// the deadline counts. Default: Refuse.
 	// +optional
 	// +kubebuilder:default=Refuse
-	OnError OutageVerdict `json:"onError,omitempty"`
+	OnError OnErrorVerdict `json:"onError,omitempty"`
 
 	// mode is Off, Audit, Warn or Enforce. Below Enforce the policy decides nothing
 	// and does nothing: it tells what it would have said, in the audit log or as a
@@ -79,16 +79,17 @@ type EvictionPolicySpec struct {
 	Mode string `json:"mode,omitempty"`
 }
 
-// OutageVerdict says what becomes of an eviction that cannot be decided.
+// OnErrorVerdict says what becomes of an eviction when something fails on the
+// way.
 //
 // +kubebuilder:validation:Enum=Allow;Refuse
-type OutageVerdict string
+type OnErrorVerdict string
 
 const (
-	// VerdictAllow lets it pass; disruption budgets still count.
-	VerdictAllow OutageVerdict = "Allow"
-	// VerdictRefuse refuses it with code 429, so that drainers try again.
-	VerdictRefuse OutageVerdict = "Refuse"
+	// OnErrorAllow lets it pass; disruption budgets still count.
+	OnErrorAllow OnErrorVerdict = "Allow"
+	// OnErrorRefuse refuses it with code 429, so that drainers try again.
+	OnErrorRefuse OnErrorVerdict = "Refuse"
 )
 
 // EvictionMatch says which pods. Its parts are ANDed; at least one part other

@@ -72,7 +72,7 @@ func Compile(in *v1alpha1.EvictionPolicy) (*Policy, field.ErrorList) {
 		onError: Refuse,
 	}
 	p.verdict.Code = cmp.Or(p.verdict.Code, 429)
-	if spec.OnError == v1alpha1.VerdictAllow {
+	if spec.OnError == v1alpha1.OnErrorAllow {
 		p.onError = Allow
 	}
 	if d := spec.Deadline; d != nil {

@@ -84,7 +84,7 @@ func fuzzed(b *bits, text, condition, until string) *v1alpha1.EvictionPolicy {
 		Verdict: v1alpha1.EvictionVerdict{
 			Type: pick(b, v1alpha1.VerdictTypeDeny, v1alpha1.VerdictTypeAllow), Message: "m", Code: pick(b, int32(0), 400, 403, 404, 429, 500, 503),
 		},
-		OnError: pick(b, v1alpha1.VerdictRefuse, v1alpha1.VerdictAllow, ""),
+		OnError: pick(b, v1alpha1.OnErrorRefuse, v1alpha1.OnErrorAllow, ""),
 		Mode:    string(pick(b, slices.Concat(configv1alpha1.Modes, []configv1alpha1.Mode{""})...)),
 		Deadline: pick(b, nil, &v1alpha1.EvictionDeadline{
 			After: metav1.Duration{Duration: 5 * time.Minute}, Then: pick(b, v1alpha1.OverdueAllow, v1alpha1.OverdueDeny, ""),

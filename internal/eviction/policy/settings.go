@@ -31,7 +31,7 @@ func NewSettings(c configv1alpha1.EvictionConfiguration, policies []*Policy) Set
 			Enabled: ptr.Deref(c.DrainCleaner.Enabled, true), Deny: ptr.Deref(c.DrainCleaner.DenyEviction, true),
 			Kafka: ptr.Deref(c.DrainCleaner.Kafka, true), ZooKeeper: ptr.Deref(c.DrainCleaner.ZooKeeper, true),
 		},
-		RefuseProtected: c.ProtectedPods == configv1alpha1.OutageRefuses,
+		RefuseProtected: c.ProtectedPods == configv1alpha1.ProtectedPodsRefused,
 	}
 }
 

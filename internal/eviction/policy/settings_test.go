@@ -20,7 +20,7 @@ import (
 // decide without it.
 func TestSettings_After_findsAllThatMatch(t *testing.T) {
 	t.Parallel()
-	c := configv1alpha1.HoldfastConfiguration{Eviction: configv1alpha1.EvictionConfiguration{ProtectedPods: configv1alpha1.OutageRefuses}}
+	c := configv1alpha1.HoldfastConfiguration{Eviction: configv1alpha1.EvictionConfiguration{ProtectedPods: configv1alpha1.ProtectedPodsRefused}}
 	configv1alpha1.SetDefaults(&c)
 	s := policy.NewSettings(c.Eviction, []*policy.Policy{
 		denying(t, "first", "Kafka"), denying(t, "other", "none"), denying(t, "second", "Kafka"),

@@ -87,10 +87,8 @@ func compare(t *testing.T, made *tree.Tree, s *Sources, plain map[place]*Source)
 	}
 }
 
-// BenchmarkNewChild decides on what comes into one new child of a root with 100
-// sources and 500 descendants.
-func BenchmarkNewChild(b *testing.B) {
-	r := Rules{}
+// large has a root with 100 sources and 500 children.
+func large(r Rules) (*tree.Tree, *Sources) {
 	s := NewSources(r)
 	for i := range 100 {
 		o := object(role)
@@ -103,7 +101,14 @@ func BenchmarkNewChild(b *testing.B) {
 		edits = append(edits, tree.SetNamespace(name, &tree.Object{}),
 			tree.SetConfig(name, &hncv1alpha2.HierarchyConfigurationSpec{Parent: "root"}))
 	}
-	base, _ := (&tree.Tree{}).Apply(edits...)
+	made, _ := (&tree.Tree{}).Apply(edits...)
+	return made, s
+}
+
+// BenchmarkNewChild decides on what comes into one new child of a root with 100
+// sources and 500 descendants.
+func BenchmarkNewChild(b *testing.B) {
+	base, s := large(Rules{})
 	for b.Loop() {
 		now, changed := base.Apply(tree.SetNamespace("new", &tree.Object{}), tree.SetConfig("new", &hncv1alpha2.HierarchyConfigurationSpec{Parent: "root"}))
 		if len(changed) != 2 {
@@ -124,19 +129,7 @@ func BenchmarkNewChild(b *testing.B) {
 // BenchmarkOneSource decides on the 500 copies of one source among 100.
 func BenchmarkOneSource(b *testing.B) {
 	r := Rules{}
-	s := NewSources(r)
-	for i := range 100 {
-		o := object(role)
-		o.Namespace, o.Name = "root", fmt.Sprint("role-", i)
-		s = s.With(r.NewSource(o))
-	}
-	edits := []tree.Edit{tree.SetNamespace("root", &tree.Object{})}
-	for i := range 500 {
-		name := fmt.Sprint("ns-", i)
-		edits = append(edits, tree.SetNamespace(name, &tree.Object{}),
-			tree.SetConfig(name, &hncv1alpha2.HierarchyConfigurationSpec{Parent: "root"}))
-	}
-	base, _ := (&tree.Tree{}).Apply(edits...)
+	base, s := large(r)
 	for b.Loop() {
 		o := object(role, "treeSelect=!ns-3")
 		o.Namespace, o.Name = "root", "role-7"

@@ -48,13 +48,13 @@ func Validate(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 }
 
 func validateEviction(e *configv1alpha1.EvictionConfiguration, path *field.Path) field.ErrorList {
-	outage := []configv1alpha1.OutageRule{configv1alpha1.OutageRefuses, configv1alpha1.OutageAllows}
 	problems := slices.Concat(
 		oneOf(path.Child("mode"), e.Mode, configv1alpha1.Modes),
 		oneOf(path.Child("filter"), e.Filter, []configv1alpha1.FilterPlace{configv1alpha1.FilterSelector, configv1alpha1.FilterHandler}),
 		oneOf(path.Child("pods"), e.Pods, []configv1alpha1.PodKnowledge{configv1alpha1.PodsRead, configv1alpha1.PodsCached}),
-		oneOf(path.Child("onOutage"), e.OnOutage, outage),
-		oneOf(path.Child("protectedPods"), e.ProtectedPods, outage),
+		oneOf(path.Child("onOutage"), e.OnOutage, []configv1alpha1.OutageRule{configv1alpha1.OutageRefuses, configv1alpha1.OutageAllows}),
+		oneOf(path.Child("protectedPods"), e.ProtectedPods,
+			[]configv1alpha1.ProtectedPodRule{configv1alpha1.ProtectedPodsRefused, configv1alpha1.ProtectedPodsAllowed}),
 	)
 	if e.RequestTimeout.Duration < 0 {
 		problems = append(problems, field.Invalid(path.Child("requestTimeout"), e.RequestTimeout.Duration.String(), "must not be negative"))

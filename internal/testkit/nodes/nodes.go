@@ -109,6 +109,12 @@ func (n *Nodes) Drain(t testing.TB, node string, args ...string) testkit.Output 
 	return n.e.Kubectl(t, slices.Concat([]string{"drain", node}, args)...)
 }
 
+// StartDrain is Drain for a test that goes on meanwhile.
+func (n *Nodes) StartDrain(t testing.TB, node string, args ...string) *testkit.Running {
+	t.Helper()
+	return n.e.StartKubectl(t, slices.Concat([]string{"drain", node}, args)...)
+}
+
 // Uncordon lets pods onto a node again.
 func (n *Nodes) Uncordon(t testing.TB, node string) {
 	t.Helper()
