@@ -6,6 +6,8 @@ package hierarchy_test
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -83,4 +86,14 @@ func (r *rig) field(path string, args ...string) func() string {
 		}
 		return out.Stdout
 	}
+}
+
+// configured are the arguments of a manager with a configuration of its own.
+func configured(t testing.TB, text string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(config.Empty+text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--config", file, "--config-map", ""}
 }

@@ -95,7 +95,24 @@ func (s *state) settle(b *batch) Dirty {
 		s.allOfKind(kind, &d)
 	}
 	s.dropUnsynced(&d)
+	for at := range b.copies {
+		if s.inOrder(at) {
+			d.Copies.Delete(at)
+		}
+	}
 	return d
+}
+
+// inOrder says whether a copy is as it should be: most that the watch tells of are,
+// since they have just been written.
+func (s *state) inOrder(at CopyRef) bool {
+	have := s.copies[at.Key][at.Namespace]
+	v := s.sources.Decide(s.tree, at.Key, at.Namespace)
+	if have == nil || v.Action != propagate.Copy || v.Source.Namespace != have.From {
+		return false
+	}
+	from := s.objects[at.Key][have.From]
+	return from != nil && from.Digest == have.Digest
 }
 
 // follow takes in that something else follows for a namespace than before.
