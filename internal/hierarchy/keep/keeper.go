@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -34,6 +35,9 @@ const (
 	calm = 2 * time.Second
 	// firstRetry and lastRetry bound the pause before what failed is tried again.
 	firstRetry, lastRetry = 50 * time.Millisecond, 30 * time.Second
+	// refusedRetry is the pause before what was refused is tried again, if nothing
+	// changes sooner.
+	refusedRetry = time.Minute
 )
 
 // World is what the Keeper goes by.
@@ -222,6 +226,11 @@ func (k *Keeper) work(ctx context.Context) bool {
 	if err := k.do(ctx, i); err != nil {
 		if ctx.Err() == nil || k.queue.NumRequeues(i) > 0 {
 			k.report(i, err)
+		}
+		if apierrors.IsForbidden(err) { // a right is missing, or somebody protects it: that lasts
+			k.queue.Forget(i)
+			k.later(i, refusedRetry)
+			return true
 		}
 		k.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(i.priority()), RateLimited: true}, i)
 		return true
