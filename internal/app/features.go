@@ -45,7 +45,7 @@ type feature struct {
 }
 
 // newFeatures makes all features; it is the only list of them.
-func (g *guard) newFeatures() []feature {
+func (g *guard) newFeatures() ([]feature, error) {
 	guarding := deletion.NewGuard(deletion.Options{
 		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset,
 		Config: func() (configv1alpha1.DeletionConfiguration, scope.Scope) {
@@ -72,11 +72,14 @@ func (g *guard) newFeatures() []feature {
 		Changed: g.admission.Wake,
 	})
 	eviction.RegisterMetrics(metrics.Registry)
-	trees := hierarchy.NewGuard(hierarchy.Options{
+	trees, err := hierarchy.NewGuard(hierarchy.Options{
 		Manager: g.mgr, Dynamic: g.dynamic, Kinds: g.kinds, Namespace: g.options.Namespace, Users: []string{g.user},
 		Config:  g.config.Current,
 		Changed: g.admission.Wake,
 	})
+	if err != nil {
+		return nil, err
+	}
 	keep.RegisterMetrics(metrics.Registry)
 	return []feature{
 		{
@@ -124,7 +127,7 @@ func (g *guard) newFeatures() []feature {
 			ready:      trees.Ready,
 			conditions: trees.Conditions,
 		},
-	}
+	}, nil
 }
 
 // gateSpecs are the feature gates of all features.

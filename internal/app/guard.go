@@ -198,7 +198,9 @@ func (g *guard) setup(ctx context.Context) error {
 		Clock:    clock.RealClock{},
 	})
 	g.status = status.NewReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{}, g.observe)
-	g.features = g.newFeatures()
+	if g.features, err = g.newFeatures(); err != nil {
+		return err
+	}
 	declared, err := g.declare(g.config.Current(), g.self())
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ type Guard struct {
 }
 
 // NewGuard makes a Guard and connects its parts.
-func NewGuard(o Options) *Guard {
+func NewGuard(o Options) (*Guard, error) {
 	g := &Guard{o: o}
 	g.world = world.New(world.Options{
 		Dynamic:  o.Dynamic,
@@ -56,13 +56,17 @@ func NewGuard(o Options) *Guard {
 			o.Changed()
 		},
 	})
-	g.keeper = keep.New(keep.Options{
-		World: g.world, Client: o.Manager.GetClient(), Dynamic: o.Dynamic,
+	var err error
+	g.keeper, err = keep.New(keep.Options{
+		World: g.world, Client: o.Manager.GetClient(), Dynamic: o.Dynamic, Config: o.Manager.GetConfig(),
 		Events: o.Manager.GetEventRecorder(hncv1alpha2.EventSource), Clock: clock.RealClock{},
 		Active: g.active,
 	})
+	if err != nil {
+		return nil, err
+	}
 	o.Kinds.OnChange(g.world.Wake)
-	return g
+	return g, nil
 }
 
 func (g *Guard) settings(excluded []string) (settings.Settings, error) {

@@ -6,14 +6,12 @@ package keep
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
@@ -60,17 +58,16 @@ func (k *Keeper) copy(ctx context.Context, i item) error {
 
 func (k *Keeper) bring(ctx context.Context, at world.CopyRef, p *world.CopyPlan) error {
 	decided.Inc()
-	objects := k.o.Dynamic.Resource(p.Kind.Resource).Namespace(at.Namespace)
 	var err error
-	switch act := decide(p); act {
-	case nothing:
+	switch act := decide(p); {
+	case act == nothing, act == update && k.altered(at, p):
 		return nil
-	case remove:
-		err = k.remove(ctx, objects, p.Have)
-	case create:
-		err = k.create(ctx, objects, at, p)
-	case update:
-		err = k.update(ctx, objects, at, p)
+	case act == remove:
+		err = k.remove(ctx, p)
+	case act == create:
+		err = k.create(ctx, at, p)
+	case act == update:
+		err = k.update(ctx, at, p)
 	}
 	k.later(item{what: theConfig}, calm)
 	if err != nil && p.From != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
@@ -82,22 +79,47 @@ func (k *Keeper) bring(ctx context.Context, at world.CopyRef, p *world.CopyPlan)
 
 // remove deletes a copy as it is known. One that has changed meanwhile is looked at
 // again when the watch tells.
-func (k *Keeper) remove(ctx context.Context, objects dynamic.ResourceInterface, have *world.Copy) error {
-	err := objects.Delete(ctx, have.Name, metav1.DeleteOptions{
+func (k *Keeper) remove(ctx context.Context, p *world.CopyPlan) error {
+	if err := k.delete(ctx, p.Kind.Resource, p.Have); err != nil {
+		return err
+	}
+	writes.WithLabelValues("delete").Inc()
+	return nil
+}
+
+func (k *Keeper) delete(ctx context.Context, r schema.GroupVersionResource, have *world.Copy) error {
+	err := k.o.Dynamic.Resource(r).Namespace(have.Namespace).Delete(ctx, have.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: new(have.UID), ResourceVersion: new(have.ResourceVersion)},
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err == nil {
-		writes.WithLabelValues("delete").Inc()
-	}
 	return err
 }
 
-func (k *Keeper) create(ctx context.Context, objects dynamic.ResourceInterface, at world.CopyRef, p *world.CopyPlan) error {
-	out, err := objects.Create(ctx, p.Rules.Copied(p.From.Object, at.Namespace), metav1.CreateOptions{FieldManager: fieldManager})
+// template of the copies of a source, which are often made one after the other.
+func (k *Keeper) template(p *world.CopyPlan) (*propagate.Template, error) {
+	if t, ok := k.templates.Get(p.From); ok {
+		return t.(*propagate.Template), nil
+	}
+	t, err := p.Rules.NewTemplate(p.From.Object)
+	if err == nil {
+		k.templates.Add(p.From, t)
+	}
+	return t, err
+}
+
+func (k *Keeper) create(ctx context.Context, at world.CopyRef, p *world.CopyPlan) error {
+	t, err := k.template(p)
+	if err != nil {
+		return err
+	}
+	body, err := t.Copy()
+	if err != nil {
+		return err
+	}
+	out, err := k.objects.create(ctx, p.Kind.Resource, at.Namespace, body, false)
 	if err != nil {
 		return err
 	}
@@ -108,15 +130,23 @@ func (k *Keeper) create(ctx context.Context, objects dynamic.ResourceInterface, 
 
 // update gives what is there the content of the source. Where the API server does
 // not let it be changed, it is replaced.
-func (k *Keeper) update(ctx context.Context, objects dynamic.ResourceInterface, at world.CopyRef, p *world.CopyPlan) error {
-	want, err := k.next(ctx, objects, at, p)
+func (k *Keeper) update(ctx context.Context, at world.CopyRef, p *world.CopyPlan) error {
+	t, err := k.template(p)
 	if err != nil {
 		return err
 	}
-	out, err := objects.Update(ctx, want, metav1.UpdateOptions{FieldManager: fieldManager})
+	have, status, err := k.there(ctx, at, p)
+	if err != nil {
+		return err
+	}
+	body, err := t.Over(have, status)
+	if err != nil {
+		return err
+	}
+	out, err := k.objects.update(ctx, p.Kind.Resource, at.Namespace, at.Name, body)
 	switch {
 	case apierrors.IsInvalid(err):
-		return k.replace(ctx, objects, at, p, want, err)
+		return k.replace(ctx, at, p, t, err)
 	case err != nil:
 		return err
 	}
@@ -125,80 +155,69 @@ func (k *Keeper) update(ctx context.Context, objects dynamic.ResourceInterface, 
 	return nil
 }
 
-// next is what to write over what is there: of that it keeps what a copy does not
-// have. An object that is no copy gives way, as in HNC.
-func (k *Keeper) next(ctx context.Context, objects dynamic.ResourceInterface, at world.CopyRef, p *world.CopyPlan) (*unstructured.Unstructured, error) {
-	want := p.Rules.Copied(p.From.Object, at.Namespace)
-	var have metav1.Object = p.Have
-	if p.Have == nil {
-		have = p.Instead.Object
-	}
-	keepMetadata(want, have)
-	if p.Have != nil && !p.Have.HasStatus {
-		return want, nil
-	}
-	// Without a subresource for it, an update would take the status away.
-	status, found, whole := map[string]any(nil), false, (*unstructured.Unstructured)(nil)
-	if p.Have == nil {
-		whole = p.Instead.Object
-	} else {
-		var err error
+// there is what a copy is written over, and its status: without a subresource for
+// that, an update would take it away. An object that is no copy gives way, as in
+// HNC.
+func (k *Keeper) there(ctx context.Context, at world.CopyRef, p *world.CopyPlan) (have metav1.Object, status any, err error) {
+	whole := &unstructured.Unstructured{}
+	switch {
+	case p.Have != nil && !p.Have.HasStatus:
+		return p.Have, nil, nil
+	case p.Have != nil:
+		have = p.Have
+		objects := k.o.Dynamic.Resource(p.Kind.Resource).Namespace(at.Namespace)
 		if whole, err = objects.Get(ctx, at.Name, metav1.GetOptions{ResourceVersion: p.Have.ResourceVersion}); err != nil {
-			return nil, fmt.Errorf("get the copy: %w", err)
+			return nil, nil, fmt.Errorf("get the copy: %w", err)
 		}
+	default:
+		have, whole = p.Instead.Object, p.Instead.Object
 	}
-	if status, found, _ = unstructured.NestedMap(whole.Object, "status"); found {
-		want.Object["status"] = status
-	}
-	return want, nil
-}
-
-// keepMetadata gives an object what identifies the one that it takes the place of,
-// and what others have put on that.
-func keepMetadata(want *unstructured.Unstructured, have metav1.Object) {
-	want.SetUID(have.GetUID())
-	want.SetResourceVersion(have.GetResourceVersion())
-	want.SetFinalizers(have.GetFinalizers())
-	want.SetOwnerReferences(have.GetOwnerReferences())
-	annotations := maps.Clone(have.GetAnnotations())
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return !propagate.OfController(key) })
-	if len(annotations) > 0 {
-		maps.Copy(annotations, want.GetAnnotations())
-		want.SetAnnotations(annotations)
-	}
+	return have, whole.Object["status"], nil
 }
 
 // replace deletes what cannot be changed, and makes it anew. That the new one can
 // be made is tried first, under another name: otherwise the reason is another one,
 // and the copy would be lost.
-func (k *Keeper) replace(ctx context.Context, objects dynamic.ResourceInterface, at world.CopyRef, p *world.CopyPlan, want *unstructured.Unstructured, why error) error {
-	trial := p.Rules.Copied(p.From.Object, at.Namespace)
-	trial.SetName("")
-	trial.SetGenerateName("holdfast-trial-")
-	if _, err := objects.Create(ctx, trial, metav1.CreateOptions{FieldManager: fieldManager, DryRun: []string{metav1.DryRunAll}}); err != nil {
-		return why
-	}
+func (k *Keeper) replace(ctx context.Context, at world.CopyRef, p *world.CopyPlan, t *propagate.Template, why error) error {
 	if p.Have == nil {
 		// Somebody's own object is worth more than a copy.
 		return fmt.Errorf("an object of the name is in the way and cannot be changed into a copy; delete it: %w", why)
 	}
-	err := objects.Delete(ctx, at.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: new(types.UID(want.GetUID())), ResourceVersion: new(want.GetResourceVersion())},
-		PropagationPolicy: new(metav1.DeletePropagationBackground),
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	trial, err := t.Trial()
+	if err != nil {
+		return err
+	}
+	if _, err := k.objects.create(ctx, p.Kind.Resource, at.Namespace, trial, true); err != nil {
+		return why
+	}
+	if err := k.delete(ctx, p.Kind.Resource, p.Have); err != nil {
 		return fmt.Errorf("take away what cannot be changed: %w", err)
 	}
 	writes.WithLabelValues("replace").Inc()
-	return k.create(ctx, objects, at, p)
+	return k.create(ctx, at, p)
 }
 
-// wrote takes in what the API server made of a write. If something else changes it
-// on the way, writing it again would not help.
-func (k *Keeper) wrote(at world.CopyRef, out *unstructured.Unstructured, p *world.CopyPlan) {
-	k.o.World.Wrote(at, out)
-	if digest, err := propagate.DigestOf(out); err != nil || digest != p.From.Digest {
-		k.o.Events.Eventf(out, nil, corev1.EventTypeWarning, hncv1alpha2.EventCannotUpdate, "Propagate",
-			"the API server, or a webhook in it, makes something else of the copy than of %s/%s", p.From.Object.GetNamespace(), at.Name)
+// written is what was written to a place last, and what the API server made of it.
+type written struct {
+	digest  propagate.Digest
+	version string
+}
+
+// wrote takes in that a copy was written.
+func (k *Keeper) wrote(at world.CopyRef, out *metav1.PartialObjectMetadata, p *world.CopyPlan) {
+	k.written.Add(at, written{p.From.Digest, out.ResourceVersion})
+	k.o.World.Wrote(at, out, p.From)
+}
+
+// altered says whether a copy is not as it should be although it was written so,
+// and nobody has changed it since: something in the API server changes it on the
+// way, and to write it again would not help.
+func (k *Keeper) altered(at world.CopyRef, p *world.CopyPlan) bool {
+	last, ok := k.written.Get(at)
+	if !ok || p.Have == nil || last != (written{p.From.Digest, p.Have.ResourceVersion}) {
+		return false
 	}
+	k.o.Events.Eventf(p.From.Object, nil, corev1.EventTypeWarning, hncv1alpha2.EventCannotUpdate, "Propagate",
+		"the API server, or a webhook in it, makes something else of the copy in the namespace %s", at.Namespace)
+	return true
 }

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -38,13 +40,15 @@ const (
 	// refusedRetry is the pause before what was refused is tried again, if nothing
 	// changes sooner.
 	refusedRetry = time.Minute
+	// someTemplates and someWritten bound what is remembered.
+	someTemplates, someWritten = 128, 4096
 )
 
 // World is what the Keeper goes by.
 type World interface {
 	Everything() world.Dirty
 	Copy(world.CopyRef) *world.CopyPlan
-	Wrote(world.CopyRef, *unstructured.Unstructured)
+	Wrote(world.CopyRef, *metav1.PartialObjectMetadata, *world.Source)
 	Namespace(string) *world.NamespacePlan
 	Anchor(world.Ref) *world.AnchorPlan
 	Config() *world.ConfigPlan
@@ -55,6 +59,7 @@ type Options struct {
 	World   World
 	Client  client.Client
 	Dynamic dynamic.Interface
+	Config  *rest.Config
 	Events  events.EventRecorder
 	Clock   clock.PassiveClock
 	// Active says whether anything may be written now; it must be safe for
@@ -65,9 +70,13 @@ type Options struct {
 // Keeper writes.
 type Keeper struct {
 	o        Options
+	objects  *objects
 	queue    priorityqueue.PriorityQueue[item]
 	progress *progress
 	wake     chan struct{}
+	// templates are those of the sources that were copied last, and written what was
+	// last written where.
+	templates, written *lru.Cache
 
 	mu      sync.Mutex
 	leading bool
@@ -117,12 +126,19 @@ func (i item) priority() int {
 }
 
 // New makes a Keeper.
-func New(o Options) *Keeper {
-	k := &Keeper{o: o, progress: newProgress(), wake: make(chan struct{}, 1)}
+func New(o Options) (*Keeper, error) {
+	objects, err := newObjects(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	k := &Keeper{
+		o: o, objects: objects, progress: newProgress(), wake: make(chan struct{}, 1),
+		templates: lru.New(someTemplates), written: lru.New(someWritten),
+	}
 	k.queue = priorityqueue.New("hierarchy", func(q *priorityqueue.Opts[item]) {
 		q.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstRetry, lastRetry)
 	})
-	return k
+	return k, nil
 }
 
 // NeedLeaderElection is true: one writes.

@@ -150,3 +150,54 @@ func parsed(t testing.TB, text string) *unstructured.Unstructured {
 	}
 	return u
 }
+
+// What a template makes is what Copied does.
+func TestTemplate(t *testing.T) {
+	t.Parallel()
+	r := Rules{StripLabels: map[string]bool{"argocd": true}}
+	from := source()
+	template, err := r.NewTemplate(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := parsed(t, `{metadata: {name: x, namespace: b, uid: "7", resourceVersion: "8", finalizers: [f], ownerReferences: [{name: o, kind: k, apiVersion: v, uid: u}],
+		labels: {theirs: z}, annotations: {theirs: z, deployment.kubernetes.io/revision: "4"}}}`)
+	over := r.Copied(from, "")
+	over.SetUID("7")
+	over.SetResourceVersion("8")
+	over.SetFinalizers(have.GetFinalizers())
+	over.SetOwnerReferences(have.GetOwnerReferences())
+	annotations := over.GetAnnotations()
+	annotations["deployment.kubernetes.io/revision"] = "4"
+	over.SetAnnotations(annotations)
+	over.Object["status"] = map[string]any{"a": "b"}
+	trial := r.Copied(from, "")
+	trial.SetName("")
+	trial.SetGenerateName("holdfast-trial-")
+	for _, tt := range []struct {
+		name string
+		make func() ([]byte, error)
+		want *unstructured.Unstructured
+	}{
+		{name: "a new copy", make: template.Copy, want: r.Copied(from, "")},
+		{name: "one over what is there", make: func() ([]byte, error) { return template.Over(have, map[string]any{"a": "b"}) }, want: over},
+		{name: "a trial", make: template.Trial, want: trial},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			body, err := tt.make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := &unstructured.Unstructured{}
+			if err := got.UnmarshalJSON(body); err != nil {
+				t.Fatal(err)
+			}
+			unstructured.RemoveNestedField(got.Object, "metadata", "creationTimestamp")
+			unstructured.RemoveNestedField(tt.want.Object, "metadata", "namespace")
+			if diff := cmp.Diff(tt.want.Object, got.Object); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

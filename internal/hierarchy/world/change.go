@@ -111,7 +111,15 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 	if before := s.copies[k][c.Namespace]; before == nil {
 		b.config = true
 	} else if before.UID == c.UID {
-		if !newer(c.ResourceVersion, before.ResourceVersion) { // the echo of a write, or from before it
+		if before.ResourceVersion == c.ResourceVersion { // the echo of a write, as the API server has it
+			c.sourceDeleted = before.sourceDeleted
+			s.putCopy(k, c)
+			if before.Digest != c.Digest {
+				b.copies.Insert(CopyRef{k, c.Namespace})
+			}
+			return
+		}
+		if newer(before.ResourceVersion, c.ResourceVersion) { // from before a write
 			return
 		}
 		c.sourceDeleted = before.sourceDeleted && before.From == c.From

@@ -83,23 +83,28 @@ func typed[T metav1.Object](u *unstructured.Unstructured, into T) metav1.Object 
 }
 
 func copyOf(u *unstructured.Unstructured) *Copy {
-	annotations := u.GetAnnotations()
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return !propagate.OfController(key) })
 	_, hasStatus := u.Object["status"]
-	c := &Copy{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
-			Annotations: annotations, Finalizers: u.GetFinalizers(), OwnerReferences: u.GetOwnerReferences(),
-			DeletionTimestamp: u.GetDeletionTimestamp(),
-		},
-		From:      u.GetLabels()[hncv1alpha2.LabelInheritedFrom],
-		HasStatus: hasStatus,
-	}
+	c := &Copy{ObjectMeta: identity(u), From: u.GetLabels()[hncv1alpha2.LabelInheritedFrom], HasStatus: hasStatus}
 	var err error
 	if c.Digest, err = propagate.DigestOf(u); err != nil {
 		ctrl.Log.WithName("hierarchy").Error(err, "A copy cannot be compared") // it is written again
 	}
 	return c
+}
+
+// identity is the metadata that is kept of a copy: what identifies it, and what a
+// write must not take away.
+func identity(o metav1.Object) metav1.ObjectMeta {
+	annotations := maps.Clone(o.GetAnnotations())
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return !propagate.OfController(key) })
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	return metav1.ObjectMeta{
+		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+		Annotations: annotations, Finalizers: o.GetFinalizers(), OwnerReferences: o.GetOwnerReferences(),
+		DeletionTimestamp: o.GetDeletionTimestamp(),
+	}
 }
 
 // describe is what counts of a source.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -81,10 +81,10 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 	return p
 }
 
-// Wrote takes in a copy as the API server has it after a write, so that what the
-// watch tells later is no news.
-func (w *World) Wrote(at CopyRef, u *unstructured.Unstructured) {
-	c := copyOf(u)
+// Wrote takes in that a copy of a source was written, so that what the watch tells
+// later is no news.
+func (w *World) Wrote(at CopyRef, o *metav1.PartialObjectMetadata, from *Source) {
+	c := &Copy{ObjectMeta: identity(o), From: from.Object.GetNamespace(), Digest: from.Digest}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state
