@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -22,6 +24,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 )
+
+// settled is how long after the start what the first lists took is given back to the
+// machine: they are by far the most that is ever decoded at once.
+const settled = 5 * time.Second
 
 // Options of a World.
 type Options struct {
@@ -185,11 +191,15 @@ func (w *World) change(edit func(*state, *batch)) {
 	b := newBatch()
 	edit(w.state, b)
 	dirty := w.state.settle(b)
-	declared := b.declared || w.view.Load() == nil && w.state.complete
+	first := w.view.Load() == nil && w.state.complete
+	declared := b.declared || first
 	if w.state.complete {
 		w.view.Store(&View{Settings: w.state.settings, Tree: w.state.tree, Sources: w.state.sources, Resources: w.state.resources})
 	}
 	w.mu.Unlock()
+	if first {
+		time.AfterFunc(settled, debug.FreeOSMemory)
+	}
 	if declared {
 		w.o.Declared()
 	}
