@@ -34,22 +34,22 @@ func (w World) Object(kind schema.GroupKind, namespace string, before, after *un
 // copied decides on an object that is a copy before or after.
 func copied(before, after *unstructured.Unstructured, ending bool) Verdict {
 	if before == nil {
-		return forbidden("the label %s cannot be set: it is of copies only", hncv1alpha2.LabelInheritedFrom)
+		return forbidden(TextCopyMade, hncv1alpha2.LabelInheritedFrom)
 	}
 	from, isCopy := inheritedFrom(before)
 	if after == nil {
 		if ending {
 			return allowed
 		}
-		return forbidden("this is a copy; delete what it was copied from, in the namespace %q", from)
+		return forbidden(TextCopyDeleted, from)
 	}
 	to, willBeCopy := inheritedFrom(after)
 	if isCopy != willBeCopy || from != to {
-		return forbidden("the label %s cannot be changed", hncv1alpha2.LabelInheritedFrom)
+		return forbidden(TextCopyLabel, hncv1alpha2.LabelInheritedFrom)
 	}
 	if !propagate.UpToDate(after, before) || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
 		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) {
-		return forbidden("this is a copy; change what it was copied from, in the namespace %q", from)
+		return forbidden(TextCopyChanged, from)
 	}
 	return allowed
 }
