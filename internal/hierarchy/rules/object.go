@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -48,10 +50,20 @@ func copied(before, after *unstructured.Unstructured, ending bool) Verdict {
 		return forbidden(TextCopyLabel, hncv1alpha2.LabelInheritedFrom)
 	}
 	if !propagate.UpToDate(after, before) || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
-		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) {
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) || gainsOwner(before, after) {
 		return forbidden(TextCopyChanged, from)
 	}
 	return allowed
+}
+
+// gainsOwner says whether a copy gets an owner, with which the garbage collector would
+// delete it.
+func gainsOwner(before, after *unstructured.Unstructured) bool {
+	had := sets.New[types.UID]()
+	for _, o := range before.GetOwnerReferences() {
+		had.Insert(o.UID)
+	}
+	return slices.ContainsFunc(after.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return !had.Has(o.UID) })
 }
 
 func inheritedFrom(u *unstructured.Unstructured) (namespace string, found bool) {
