@@ -14,10 +14,6 @@ const (
 	// LabelExcludedNamespace is "true" on namespaces that are not. It counts on
 	// those alone that the configuration lists.
 	LabelExcludedNamespace = GroupName + "/excluded-namespace"
-	// LabelHasSubnamespaces is on a namespace that has subnamespaces, so that a policy
-	// and the API server's choice of webhooks can tell it from others. Holdfast alone
-	// writes it; HNC does not know it.
-	LabelHasSubnamespaces = "holdfast.dev/has-subnamespaces"
 	// LabelInheritedFrom is on every copy, and names the namespace of its source.
 	LabelInheritedFrom = GroupName + "/inherited-from"
 	// LabelManagedBy is on every copy, with the value ManagedBy.

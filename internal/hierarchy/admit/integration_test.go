@@ -13,7 +13,8 @@ func TestIntegration(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *server){
 			"copies": testCopies, "new copies": testNewCopies, "quotas": testQuotas,
 			"namespaces": testNamespaceLabels, "new namespaces": testNewNamespaces, "hierarchies": testHierarchies,
-			"anchors": testAnchors, "configurations": testConfigurations, "deletions": testDeletions, "sources": testSources, "self": testSelf,
+			"anchors": testAnchors, "configurations": testConfigurations, "deletions": testDeletions, "sources": testSources, "self": testSelf, "types": testTypes,
+			"the same of namespaces": testSameOfNamespaces, "the same of objects": testSameOfObjects,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

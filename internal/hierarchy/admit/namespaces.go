@@ -22,7 +22,7 @@ import (
 func namespacesPolicy(o PolicyOptions) admission.Policy {
 	const (
 		included, excluded = hncv1alpha2.LabelIncludedNamespace, hncv1alpha2.LabelExcludedNamespace
-		mark               = hncv1alpha2.LabelHasSubnamespaces
+		mark               = v1alpha1.HasSubnamespacesMark
 	)
 	about := func(text, label string) string { return message(text, "variables.name", cel.String(label)) }
 	return admission.Policy{

@@ -13,6 +13,7 @@ import (
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
@@ -114,6 +115,6 @@ func visibly(object string) string {
 		annotation(object, hncv1alpha2.AnnotationSubnamespaceOf) + " != ''",
 		labels(object) + ".exists(k, k.endsWith(" + cel.String(hncv1alpha2.LabelTreeDepthSuffix) + ") && k != " +
 			object + ".metadata.name + " + cel.String(hncv1alpha2.LabelTreeDepthSuffix) + ")",
-		cel.String(hncv1alpha2.LabelHasSubnamespaces) + " in " + labels(object),
+		cel.String(v1alpha1.HasSubnamespacesMark) + " in " + labels(object),
 	}, " || ")
 }

@@ -404,3 +404,12 @@ func TestObject(t *testing.T) {
 		})
 	}
 }
+
+func TestExcludedNamespaces(t *testing.T) {
+	t.Parallel()
+	check(t, rules.ExcludedNamespaces(nil), "ok", "")
+	check(t, rules.ExcludedNamespaces([]string{"a", "b-1"}), "ok", "")
+	for _, name := range []string{"", "*", "re:(", "!a", "A"} {
+		check(t, rules.ExcludedNamespaces([]string{"a", name}), "422", "no name of a namespace")
+	}
+}
