@@ -192,3 +192,33 @@ func testQuotas(t *testing.T, s *server) {
 		said(t, "create by "+user, s.as(t, user).Create(t.Context(), o.DeepCopy()), refusal)
 	}
 }
+
+// testLarge holds that the expressions come to an end on objects as large as can be:
+// they may cost only so much, and then refuse everything.
+func testLarge(t *testing.T, s *server) {
+	namespace := s.Namespace(t)
+	u := parse(t, "{apiVersion: v1, kind: Secret, metadata: {name: large, labels: {hnc.x-k8s.io/inherited-from: src}}}")
+	u.SetNamespace(namespace)
+	data, annotations := map[string]any{}, map[string]string{}
+	for i := range 4000 {
+		data[fmt.Sprintf("key-%d", i)] = strings.Repeat("YWFh", 50)
+		annotations[fmt.Sprintf("a%d.kubernetes.io/some-annotation", i)] = "some value"
+	}
+	u.Object["data"] = data
+	u.SetAnnotations(annotations)
+	if err := s.as(t, "holdfast").Create(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	said(t, "a finalizer", write(t, s.as(t, "ann"), u.DeepCopy(), "", `{"metadata":{"finalizers":["example.com/hold"]}}`), "ok")
+	said(t, "content", write(t, s.as(t, "ann"), u.DeepCopy(), "", `{"stringData":{"key-7":"b"}}`), change)
+	said(t, "an annotation of the cluster by a controller", write(t, s.as(t, "deployment-controller"), u.DeepCopy(), "", metaPatch("annotations", "a.kubernetes.io/b", `"c"`)), "ok")
+
+	labels := []string{"app: x"}
+	for i := range 500 { // a namespace deep down
+		labels = append(labels, fmt.Sprintf("ancestor-%d.tree.hnc.x-k8s.io/depth: '%d'", i, i+1))
+	}
+	deep := s.namespace(t, "labels: {"+strings.Join(labels, ", ")+"}")
+	said(t, "a label", write(t, s.as(t, "ann"), deep.DeepCopy(), "", metaPatch("labels", "app", `"y"`)), "ok")
+	said(t, "a tree label", write(t, s.as(t, "ann"), deep.DeepCopy(), "", metaPatch("labels", "ancestor-7.tree.hnc.x-k8s.io/depth", "null")), "403 cannot be changed: ancestor-7.tree")
+	said(t, "external", write(t, s.as(t, "ann"), deep.DeepCopy(), "", metaPatch("annotations", "hnc.x-k8s.io/managed-by", `"somebody"`)), `403 has the parent "ancestor-0"`)
+}

@@ -13,7 +13,7 @@ func TestIntegration(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *server){
 			"copies": testCopies, "new copies": testNewCopies, "quotas": testQuotas,
 			"namespaces": testNamespaceLabels, "new namespaces": testNewNamespaces, "hierarchies": testHierarchies,
-			"anchors": testAnchors, "configurations": testConfigurations, "deletions": testDeletions, "sources": testSources, "self": testSelf, "types": testTypes,
+			"anchors": testAnchors, "configurations": testConfigurations, "deletions": testDeletions, "sources": testSources, "self": testSelf, "large": testLarge, "types": testTypes,
 			"the same of namespaces": testSameOfNamespaces, "the same of objects": testSameOfObjects,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -25,4 +25,5 @@ func TestIntegration(t *testing.T) {
 	// One after the other: they count calls, and end them.
 	t.Run("cost", func(t *testing.T) { testCost(t, s) })
 	t.Run("down", func(t *testing.T) { testOutage(t, s) })
+	t.Run("stopped", func(t *testing.T) { testMutatingIsOwned(t, s) })
 }

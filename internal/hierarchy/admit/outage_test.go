@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -144,6 +145,32 @@ func testOutage(t *testing.T, s *server) {
 		said(t, "its parent by who may unprotect", ann.Delete(t.Context(), a), "ok")
 		gone(t, s, a) // with an anchor in it
 	})
+}
+
+// testMutatingIsOwned holds that the configuration of the mutating webhook is written
+// again where somebody could change it, and goes with the anchor.
+func testMutatingIsOwned(t *testing.T, s *server) {
+	u := parse(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: holdfast-guard}}")
+	webhooks := func() int {
+		if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+			return 0
+		}
+		list, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
+		return len(list)
+	}
+	for what, harm := range map[string]func() error{
+		"emptied": func() error { return write(t, s.as(t, "holdfast"), u.DeepCopy(), "", `{"webhooks":[]}`) },
+		"deleted": func() error { return s.as(t, "holdfast").Delete(t.Context(), u.DeepCopy()) },
+	} {
+		said(t, what, harm(), "ok")
+		gomega.NewWithT(t).Eventually(func() int {
+			s.reconcile(t)
+			return webhooks()
+		}, "30s", "100ms").Should(gomega.Equal(1), "after it was %s", what)
+	}
+	anchor := parse(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: holdfast-anchor}}")
+	said(t, "delete the anchor", s.as(t, "ann").Delete(t.Context(), anchor), "ok")
+	gone(t, s, u)
 }
 
 // testSelf holds that the configuration of the mutating webhook is guarded like the

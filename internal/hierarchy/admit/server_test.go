@@ -45,6 +45,7 @@ type server struct {
 	*testkit.Env
 	clientset kubernetes.Interface
 	settings  settings.Settings
+	installer *admission.Reconciler
 	calls     atomic.Int64 // of the webhooks
 	down      atomic.Bool
 }
@@ -107,7 +108,7 @@ func (s *server) install(t *testing.T) {
 	}
 	policies := admit.Policies(admit.PolicyOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}})
 	self := admission.Self{Mode: configv1alpha1.ModeEnforce, Namespace: "holdfast-system", Users: []string{holdfast}}
-	r := admission.NewReconciler(s.Client, admission.Options{
+	r := admission.NewReconciler(s.as(t, "holdfast"), admission.Options{
 		Endpoint: admission.Endpoint{URL: listener.URL},
 		Wanted: func() (admission.Wanted, error) {
 			return admission.Wanted{
@@ -117,10 +118,16 @@ func (s *server) install(t *testing.T) {
 		},
 		Changed: func() {}, Repaired: func(string) {}, Clock: clock.RealClock{},
 	})
-	if _, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+	s.installer = r
+	s.reconcile(t)
+	s.waitInstalled(t)
+}
+
+func (s *server) reconcile(t *testing.T) {
+	t.Helper()
+	if _, err := s.installer.Reconcile(t.Context(), reconcile.Request{}); err != nil {
 		t.Fatalf("install: %v", err)
 	}
-	s.waitInstalled(t)
 }
 
 // waitInstalled probes each policy and webhook; not all are taken up at once.
