@@ -50,7 +50,7 @@ func TestRun_leavesAnExistingClusterAsItWas(t *testing.T) {
 		return said
 	}
 	const everything = "namespaces,configmaps,secrets,services,deployments,crds,clusterroles,clusterrolebindings,roles,rolebindings," +
-		"validatingadmissionpolicies,validatingadmissionpolicybindings,validatingwebhookconfigurations"
+		"validatingadmissionpolicies,validatingadmissionpolicybindings,validatingwebhookconfigurations,mutatingwebhookconfigurations"
 	// Names like those of the story on a local cluster.
 	kubectl("create", "namespace", localNamespace)
 	kubectl("create", "configmap", "scratch", "-n", localNamespace)

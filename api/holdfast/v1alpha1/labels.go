@@ -83,6 +83,11 @@ var Marks = []string{
 	ProtectedByMark, ProtectedWhileUsedByMark, HoldsProtectedMark, InUseMark, OverrideMark, OverrideContentsMark,
 }
 
+// HasSubnamespacesMark is on a namespace that has subnamespaces, so that the API
+// server can tell it from others while Holdfast is down. Holdfast alone writes it, for
+// trees of namespaces; it is none of Marks, which are for deletions.
+const HasSubnamespacesMark = "holdfast.dev/has-subnamespaces"
+
 const (
 	// BypassVerb is the RBAC verb, on a ResourceDeletionProtection by its name,
 	// that lets a user delete what it protects. A role that allows every verb does

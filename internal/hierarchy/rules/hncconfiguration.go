@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
@@ -62,6 +63,17 @@ func (w World) HNCConfiguration(op Operation, name string, resources []Resource,
 	}
 	if len(lost) > 0 {
 		return conflict("objects from above would take the place of others: %s", strings.Join(lost, ", "))
+	}
+	return allowed
+}
+
+// ExcludedNamespaces decides on what an HNCConfiguration adds to the list of excluded
+// namespaces.
+func ExcludedNamespaces(names []string) Verdict {
+	for _, name := range names {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return invalid("%q is no name of a namespace: %s", name, strings.Join(problems, "; "))
+		}
 	}
 	return allowed
 }

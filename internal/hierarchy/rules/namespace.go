@@ -41,7 +41,7 @@ func (w World) Namespace(op Operation, name string, before, after Meta) Verdict 
 			return conflict("%q stands in the tree of the external namespace %q already", name, by)
 		}
 	} else if o := w.Tree.Get(name); o != nil && o.Parent != "" && after.external() && !before.external() {
-		return forbidden("%q has the parent %q, so it cannot be managed by somebody else", name, o.Parent)
+		return forbidden(TextExternal, name, o.Parent)
 	}
 	return treeLabels(before, after)
 }
@@ -52,14 +52,14 @@ func (w World) marks(name string, before, after Meta) Verdict {
 	if is, has, changed := change(before, after, hncv1alpha2.LabelIncludedNamespace); changed {
 		switch {
 		case has && !w.managed(name):
-			return forbidden("the namespace %q is not managed, so it cannot have the label %s", name, hncv1alpha2.LabelIncludedNamespace)
+			return forbidden(TextNotIncluded, name, hncv1alpha2.LabelIncludedNamespace)
 		case is != hncv1alpha2.ValueTrue && w.managed(name):
-			return forbidden("the namespace %q is managed, so the label %s must be \"true\"", name, hncv1alpha2.LabelIncludedNamespace)
+			return forbidden(TextIncluded, name, hncv1alpha2.LabelIncludedNamespace)
 		}
 	}
 	_, has, changed := change(before, after, hncv1alpha2.LabelExcludedNamespace)
 	if listed := w.Excluded != nil && w.Excluded(name); has && changed && !listed {
-		return forbidden("the namespace %q is not in the list of those that are excluded, so it cannot have the label %s",
+		return forbidden(TextNotExcluded,
 			name, hncv1alpha2.LabelExcludedNamespace)
 	}
 	return allowed
@@ -89,7 +89,7 @@ func treeLabels(before, after Meta) Verdict {
 		return allowed
 	}
 	slices.Sort(wrong)
-	return forbidden("labels that say where a namespace stands cannot be changed: %s", strings.Join(slices.Compact(wrong), ", "))
+	return forbidden(TextTreeLabels, strings.Join(slices.Compact(wrong), ", "))
 }
 
 // externalWith is an external namespace that has a tree label with the name.

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -34,24 +36,34 @@ func (w World) Object(kind schema.GroupKind, namespace string, before, after *un
 // copied decides on an object that is a copy before or after.
 func copied(before, after *unstructured.Unstructured, ending bool) Verdict {
 	if before == nil {
-		return forbidden("the label %s cannot be set: it is of copies only", hncv1alpha2.LabelInheritedFrom)
+		return forbidden(TextCopyMade, hncv1alpha2.LabelInheritedFrom)
 	}
 	from, isCopy := inheritedFrom(before)
 	if after == nil {
 		if ending {
 			return allowed
 		}
-		return forbidden("this is a copy; delete what it was copied from, in the namespace %q", from)
+		return forbidden(TextCopyDeleted, from)
 	}
 	to, willBeCopy := inheritedFrom(after)
 	if isCopy != willBeCopy || from != to {
-		return forbidden("the label %s cannot be changed", hncv1alpha2.LabelInheritedFrom)
+		return forbidden(TextCopyLabel, hncv1alpha2.LabelInheritedFrom)
 	}
 	if !propagate.UpToDate(after, before) || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
-		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) {
-		return forbidden("this is a copy; change what it was copied from, in the namespace %q", from)
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) || gainsOwner(before, after) {
+		return forbidden(TextCopyChanged, from)
 	}
 	return allowed
+}
+
+// gainsOwner says whether a copy gets an owner, with which the garbage collector would
+// delete it.
+func gainsOwner(before, after *unstructured.Unstructured) bool {
+	had := sets.New[types.UID]()
+	for _, o := range before.GetOwnerReferences() {
+		had.Insert(o.UID)
+	}
+	return slices.ContainsFunc(after.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return !had.Has(o.UID) })
 }
 
 func inheritedFrom(u *unstructured.Unstructured) (namespace string, found bool) {

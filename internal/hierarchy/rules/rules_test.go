@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
@@ -334,6 +336,8 @@ func object(says ...string) *unstructured.Unstructured {
 			annotations["propagate.hnc.x-k8s.io/"+note] = value
 		case key == "data":
 			u.Object["data"] = map[string]any{"k": value}
+		case key == "owner":
+			u.SetOwnerReferences([]metav1.OwnerReference{{UID: types.UID(value)}})
 		case key == "status":
 			u.Object["status"] = value
 		default:
@@ -382,6 +386,10 @@ func TestObject(t *testing.T) {
 		{"other content in a copy", "b", nil, says("from=a", "data=1"), says("from=a", "data=2"), false, "403", `in the namespace "a"`},
 		{"another label on a copy", "b", nil, says("from=a"), says("from=a", "app=x"), false, "403", `in the namespace "a"`},
 		{"an annotation of HNC on a copy", "b", nil, says("from=a"), says("from=a", "@none=true"), false, "403", `in the namespace "a"`},
+		{"an owner of a copy", "b", nil, says("from=a"), says("from=a", "owner=1"), false, "403", `in the namespace "a"`},
+		{"another owner of a copy", "b", nil, says("from=a", "owner=1"), says("from=a", "owner=2"), false, "403", `in the namespace "a"`},
+		{"an owner that leaves a copy", "b", nil, says("from=a", "owner=1"), says("from=a"), false, "ok", ""},
+		{"an owner of a source", "b", nil, says(""), says("owner=1"), false, "ok", ""},
 		{"a status on a copy", "b", nil, says("from=a"), says("from=a", "status=x"), false, "ok", ""},
 		{"a copy in an excluded namespace", "x", nil, says("from=a"), nil, false, "ok", ""},
 	}
@@ -394,5 +402,14 @@ func TestObject(t *testing.T) {
 			w.Sources = sources("Ignore", tt.secrets...)
 			check(t, w.Object(secret, tt.in, before, after, tt.ending), "ok", "")
 		})
+	}
+}
+
+func TestExcludedNamespaces(t *testing.T) {
+	t.Parallel()
+	check(t, rules.ExcludedNamespaces(nil), "ok", "")
+	check(t, rules.ExcludedNamespaces([]string{"a", "b-1"}), "ok", "")
+	for _, name := range []string{"", "*", "re:(", "!a", "A"} {
+		check(t, rules.ExcludedNamespaces([]string{"a", name}), "422", "no name of a namespace")
 	}
 }

@@ -55,6 +55,9 @@ func (s Settings) Follows() bool { return s.Mode != configv1alpha1.ModeOff }
 // Excluded says whether a name is in the list of excluded namespaces.
 func (s Settings) Excluded(name string) bool { return s.excluded.Has(name) }
 
+// ExcludedNames are those in the list of excluded namespaces, in order.
+func (s Settings) ExcludedNames() []string { return sets.List(s.excluded) }
+
 // Managed says whether a namespace of the name belongs into a tree.
 func (s Settings) Managed(name string) bool { return s.Where.MatchesName(name) }
 

@@ -41,7 +41,7 @@ type Policy struct {
 	Spec admissionregistrationv1.ValidatingAdmissionPolicySpec
 }
 
-// Webhook is one validating webhook.
+// Webhook is one webhook: a validating one, unless it says otherwise.
 type Webhook struct {
 	// Name is what the API server shows when it cannot reach the webhook, so it
 	// is a hint for whoever reads that: three labels separated by dots.
@@ -49,6 +49,9 @@ type Webhook struct {
 	// Mode of the webhook. The handler must act on Audit and Warn itself; a
 	// webhook that is off is not written.
 	Mode configv1alpha1.Mode
+	// Mutating says that the webhook changes objects. It is then asked before all
+	// policies and validating webhooks, and not again after other mutating ones.
+	Mutating bool
 	// Path at which Handler is served.
 	Path string
 	// Handler answers.
@@ -56,6 +59,6 @@ type Webhook struct {
 	// Scope is where the webhook is called; the zero value is everywhere.
 	Scope scope.Selection
 	// Spec needs rules, a failure policy and side effects. Name, client
-	// configuration and scope are filled in.
+	// configuration and scope are filled in. A mutating webhook has the same fields.
 	Spec admissionregistrationv1.ValidatingWebhook
 }

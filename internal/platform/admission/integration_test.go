@@ -33,6 +33,7 @@ func admissionObjects(t testing.TB, e *testkit.Env) (names []string) {
 		&admissionregistrationv1.ValidatingAdmissionPolicyList{},
 		&admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
 		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
+		&admissionregistrationv1.MutatingWebhookConfigurationList{},
 	} {
 		if err := e.Client.List(t.Context(), list, ours); err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ var (
 // RegisterMetrics adds this package's metrics to a registry.
 func RegisterMetrics(r prometheus.Registerer) {
 	r.MustRegister(anchorPresent, allInstalled, writes, repairs)
-	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"} {
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
 		repairs.WithLabelValues(kind) // so that the first one is an increase
 	}
 }

@@ -28,6 +28,8 @@ func kindOf(o client.Object) string {
 		return "ValidatingAdmissionPolicy"
 	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
 		return "ValidatingAdmissionPolicyBinding"
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		return "MutatingWebhookConfiguration"
 	default:
 		return "ValidatingWebhookConfiguration"
 	}
@@ -37,10 +39,11 @@ func (r *Reconciler) current(ctx context.Context) (map[objectKey]client.Object, 
 	var (
 		policies admissionregistrationv1.ValidatingAdmissionPolicyList
 		bindings admissionregistrationv1.ValidatingAdmissionPolicyBindingList
+		mutating admissionregistrationv1.MutatingWebhookConfigurationList
 		webhooks admissionregistrationv1.ValidatingWebhookConfigurationList
 		ours     = client.MatchingLabels{ManagedByLabel: ManagedByValue}
 	)
-	for _, list := range []client.ObjectList{&policies, &bindings, &webhooks} {
+	for _, list := range []client.ObjectList{&policies, &bindings, &mutating, &webhooks} {
 		if err := r.client.List(ctx, list, ours); err != nil {
 			return nil, fmt.Errorf("list admission objects: %w", err)
 		}
@@ -58,6 +61,9 @@ func (r *Reconciler) current(ctx context.Context) (map[objectKey]client.Object, 
 	}
 	for i := range bindings.Items {
 		add(&bindings.Items[i])
+	}
+	for i := range mutating.Items {
+		add(&mutating.Items[i])
 	}
 	for i := range webhooks.Items {
 		add(&webhooks.Items[i])
@@ -162,6 +168,8 @@ func same(desired, current client.Object) bool {
 		return equality.Semantic.DeepEqual(d.Spec, current.(*admissionregistrationv1.ValidatingAdmissionPolicy).Spec)
 	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
 		return equality.Semantic.DeepEqual(d.Spec, current.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding).Spec)
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		return equality.Semantic.DeepEqual(d.Webhooks, current.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks)
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
 		return equality.Semantic.DeepEqual(d.Webhooks, current.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks)
 	}

@@ -37,7 +37,8 @@ func (p *Published) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // Reconcile reads the webhook configuration and tells its bundle. All its
-// webhooks carry the same one.
+// webhooks carry the same one, and so do the mutating ones, which are written
+// before it.
 func (p *Published) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if req.Name != WebhookConfigurationName {
 		return reconcile.Result{}, nil

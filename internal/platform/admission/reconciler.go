@@ -119,6 +119,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&rbacv1.ClusterRole{}, builder.OnlyMetadata).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicy{}, toAnchor).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, toAnchor).
+		Watches(&admissionregistrationv1.MutatingWebhookConfiguration{}, toAnchor).
 		Watches(&admissionregistrationv1.ValidatingWebhookConfiguration{}, toAnchor).
 		WatchesRawSource(source.Channel(r.wake, toAnchor)).
 		Complete(r)

@@ -20,7 +20,8 @@ import (
 const (
 	// AnchorName is the ClusterRole that owns every admission object.
 	AnchorName = "holdfast-anchor"
-	// WebhookConfigurationName is the only webhook configuration.
+	// WebhookConfigurationName is that of the only validating webhook configuration,
+	// and of the only mutating one.
 	WebhookConfigurationName = "holdfast-guard"
 	// ManagedByLabel marks what this package writes, with ManagedByValue.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
@@ -55,10 +56,17 @@ func render(d Declaration, anchor types.UID, endpoint Endpoint, caBundle []byte)
 			out = append(out, renderEcho(p, anchor))
 		}
 	}
-	if webhooks := renderWebhooks(d.Webhooks, endpoint, caBundle); len(webhooks) > 0 {
+	validating, mutating := renderWebhooks(d.Webhooks, endpoint, caBundle)
+	if len(mutating) > 0 { // before the others: see Published
+		out = append(out, &admissionregistrationv1.MutatingWebhookConfiguration{
+			ObjectMeta: objectMeta(WebhookConfigurationName, anchor),
+			Webhooks:   mutating,
+		})
+	}
+	if len(validating) > 0 {
 		out = append(out, &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: objectMeta(WebhookConfigurationName, anchor),
-			Webhooks:   webhooks,
+			Webhooks:   validating,
 		})
 	}
 	return out
@@ -146,38 +154,58 @@ func Actions(mode configv1alpha1.Mode, warnOnly bool) []admissionregistrationv1.
 	}
 }
 
-func renderWebhooks(declared []Webhook, endpoint Endpoint, caBundle []byte) []admissionregistrationv1.ValidatingWebhook {
+func renderWebhooks(declared []Webhook, endpoint Endpoint, caBundle []byte) (
+	validating []admissionregistrationv1.ValidatingWebhook, mutating []admissionregistrationv1.MutatingWebhook,
+) {
 	if len(caBundle) == 0 {
-		return nil
+		return nil, nil
 	}
-	var out []admissionregistrationv1.ValidatingWebhook
 	for _, w := range declared {
 		if w.Mode == configv1alpha1.ModeOff {
 			continue
 		}
-		spec := *w.Spec.DeepCopy()
-		spec.Name = w.Name
-		spec.ClientConfig = clientConfig(w.Path, endpoint, caBundle)
-		if spec.MatchPolicy == nil {
-			spec.MatchPolicy = ptr.To(admissionregistrationv1.Equivalent)
+		spec := renderWebhook(w, endpoint, caBundle)
+		if w.Mutating {
+			mutating = append(mutating, mutatingWebhook(spec))
+		} else {
+			validating = append(validating, spec)
 		}
-		if spec.ObjectSelector == nil {
-			spec.ObjectSelector = &metav1.LabelSelector{}
-		}
-		if spec.TimeoutSeconds == nil {
-			spec.TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
-		}
-		if spec.AdmissionReviewVersions == nil {
-			spec.AdmissionReviewVersions = []string{"v1"}
-		}
-		spec.NamespaceSelector = namespaceSelector(w.Scope)
-		for i := range spec.Rules {
-			defaultScope(&spec.Rules[i].Rule)
-		}
-		spec.MatchConditions = slices.Concat(w.Scope.MatchConditions, spec.MatchConditions)
-		out = append(out, spec)
 	}
-	return out
+	return validating, mutating
+}
+
+func renderWebhook(w Webhook, endpoint Endpoint, caBundle []byte) admissionregistrationv1.ValidatingWebhook {
+	spec := *w.Spec.DeepCopy()
+	spec.Name = w.Name
+	spec.ClientConfig = clientConfig(w.Path, endpoint, caBundle)
+	if spec.MatchPolicy == nil {
+		spec.MatchPolicy = ptr.To(admissionregistrationv1.Equivalent)
+	}
+	if spec.ObjectSelector == nil {
+		spec.ObjectSelector = &metav1.LabelSelector{}
+	}
+	if spec.TimeoutSeconds == nil {
+		spec.TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
+	}
+	if spec.AdmissionReviewVersions == nil {
+		spec.AdmissionReviewVersions = []string{"v1"}
+	}
+	spec.NamespaceSelector = namespaceSelector(w.Scope)
+	for i := range spec.Rules {
+		defaultScope(&spec.Rules[i].Rule)
+	}
+	spec.MatchConditions = slices.Concat(w.Scope.MatchConditions, spec.MatchConditions)
+	return spec
+}
+
+func mutatingWebhook(spec admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.MutatingWebhook {
+	return admissionregistrationv1.MutatingWebhook{
+		Name: spec.Name, ClientConfig: spec.ClientConfig, Rules: spec.Rules,
+		FailurePolicy: spec.FailurePolicy, MatchPolicy: spec.MatchPolicy, SideEffects: spec.SideEffects,
+		NamespaceSelector: spec.NamespaceSelector, ObjectSelector: spec.ObjectSelector, MatchConditions: spec.MatchConditions,
+		TimeoutSeconds: spec.TimeoutSeconds, AdmissionReviewVersions: spec.AdmissionReviewVersions,
+		ReinvocationPolicy: ptr.To(admissionregistrationv1.NeverReinvocationPolicy),
+	}
 }
 
 func clientConfig(path string, endpoint Endpoint, caBundle []byte) admissionregistrationv1.WebhookClientConfig {

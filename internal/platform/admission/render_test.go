@@ -33,6 +33,11 @@ func sampleWebhook(mode configv1alpha1.Mode) Webhook {
 	}}
 }
 
+func mutating(w Webhook) Webhook {
+	w.Name, w.Mutating = "mutating."+w.Name, true
+	return w
+}
+
 func names(objects []client.Object) (out []string) {
 	for _, o := range objects {
 		out = append(out, kindOf(o)+"/"+o.GetName())
@@ -60,6 +65,12 @@ func TestRender_whatIsWritten(t *testing.T) {
 			want: []string{"ValidatingWebhookConfiguration/holdfast-guard"},
 		},
 		{name: "a webhook is not written without a certificate", declared: Declaration{Webhooks: []Webhook{sampleWebhook(configv1alpha1.ModeEnforce)}}},
+		{
+			name:     "mutating webhooks have a configuration of their own, before the other",
+			declared: Declaration{Webhooks: []Webhook{sampleWebhook(configv1alpha1.ModeEnforce), mutating(sampleWebhook(configv1alpha1.ModeEnforce))}}, ca: "ca",
+			want: []string{"MutatingWebhookConfiguration/holdfast-guard", "ValidatingWebhookConfiguration/holdfast-guard"},
+		},
+		{name: "a mutating webhook that is off is not written", declared: Declaration{Webhooks: []Webhook{mutating(sampleWebhook(configv1alpha1.ModeOff))}}, ca: "ca"},
 		{name: "a webhook that is off is not written", declared: Declaration{Webhooks: []Webhook{sampleWebhook(configv1alpha1.ModeOff)}}, ca: "ca"},
 	}
 	for _, tt := range tests {
@@ -92,7 +103,8 @@ func TestRender_reachesTheWebhook(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := renderWebhooks(declared, tt.endpoint, []byte("ca"))[0].ClientConfig
+			validating, _ := renderWebhooks(declared, tt.endpoint, []byte("ca"))
+			c := validating[0].ClientConfig
 			got := ""
 			if c.URL != nil {
 				got = *c.URL
@@ -103,6 +115,32 @@ func TestRender_reachesTheWebhook(t *testing.T) {
 				t.Errorf("address (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A field that the API server would fill in differs for ever from what is read.
+func TestRender_aMutatingWebhookSaysEverything(t *testing.T) {
+	t.Parallel()
+	w := mutating(sampleWebhook(configv1alpha1.ModeEnforce))
+	w.Spec.FailurePolicy = new(admissionregistrationv1.Ignore)
+	w.Spec.SideEffects = new(admissionregistrationv1.SideEffectClassNone)
+	w.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "n", Expression: "true"}}
+	_, got := renderWebhooks([]Webhook{w}, Endpoint{URL: "https://h"}, []byte("ca"))
+	want := []admissionregistrationv1.MutatingWebhook{{
+		Name:         "mutating.sample.holdfast.dev",
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://h/sample"), CABundle: []byte("ca")},
+		Rules: []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{
+			Scope: new(admissionregistrationv1.AllScopes),
+		}}},
+		FailurePolicy: new(admissionregistrationv1.Ignore), MatchPolicy: new(admissionregistrationv1.Equivalent),
+		SideEffects:       new(admissionregistrationv1.SideEffectClassNone),
+		NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+		MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "n", Expression: "true"}},
+		TimeoutSeconds:  new(int32(10)), AdmissionReviewVersions: []string{"v1"},
+		ReinvocationPolicy: new(admissionregistrationv1.NeverReinvocationPolicy),
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("webhooks (-want +got):\n%s", diff)
 	}
 }
 
@@ -131,7 +169,10 @@ func TestActions(t *testing.T) {
 // A difference that same does not see is one that is never healed.
 func TestSame_seesEveryChange(t *testing.T) {
 	t.Parallel()
-	declared := Declaration{Policies: []Policy{samplePolicy(configv1alpha1.ModeEnforce)}, Webhooks: []Webhook{sampleWebhook(configv1alpha1.ModeEnforce)}}
+	declared := Declaration{
+		Policies: []Policy{samplePolicy(configv1alpha1.ModeEnforce)},
+		Webhooks: []Webhook{sampleWebhook(configv1alpha1.ModeEnforce), mutating(sampleWebhook(configv1alpha1.ModeEnforce))},
+	}
 	fresh := func() []client.Object { return render(declared, "uid", Endpoint{URL: "https://h"}, []byte("ca")) }
 	policy := func(o client.Object) *admissionregistrationv1.ValidatingAdmissionPolicy {
 		return o.(*admissionregistrationv1.ValidatingAdmissionPolicy)
@@ -155,10 +196,13 @@ func TestSame_seesEveryChange(t *testing.T) {
 		{name: "a binding weakened", object: 1, change: func(o client.Object) {
 			o.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding).Spec.ValidationActions = Actions(configv1alpha1.ModeAudit, false)
 		}},
-		{name: "a webhook emptied", object: 2, change: func(o client.Object) {
+		{name: "a mutating webhook emptied", object: 2, change: func(o client.Object) {
+			o.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks = nil
+		}},
+		{name: "a webhook emptied", object: 3, change: func(o client.Object) {
 			o.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks = nil
 		}},
-		{name: "another authority", object: 2, change: func(o client.Object) {
+		{name: "another authority", object: 3, change: func(o client.Object) {
 			o.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks[0].ClientConfig.CABundle = []byte("other")
 		}},
 	}

@@ -35,7 +35,7 @@ type Self struct {
 // whoever reads it may only have mistyped a name.
 const selfRemedy = " To uninstall Holdfast, and with it ALL of its protection, run first: kubectl delete clusterrole " + AnchorName
 
-// Policy protects Holdfast's webhook configuration from change and deletion,
+// Policy protects Holdfast's webhook configurations from change and deletion,
 // and its CRDs and namespace from deletion. Policies and bindings are beyond
 // every rule of the API; the Reconciler puts those back. The way through, for
 // whoever may delete ClusterRoles, is to delete the anchor first: this policy
@@ -44,7 +44,7 @@ const selfRemedy = " To uninstall Holdfast, and with it ALL of its protection, r
 // The configuration can turn every rule off, so changing it needs the right to
 // take every protection away: the verb unprotect, cluster-wide.
 func (s Self) Policy() Policy {
-	// The garbage collector removes the webhook configuration when the anchor
+	// The garbage collector removes the webhook configurations when the anchor
 	// goes, or takes the owner off it; nobody else can give it an owner.
 	collectors := []string{"system:serviceaccount:kube-system:generic-garbage-collector", "system:kube-controller-manager"}
 	all := []string{"*"}
@@ -60,7 +60,7 @@ func (s Self) Policy() Policy {
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
-					rule("admissionregistration.k8s.io", []string{"validatingwebhookconfigurations"},
+					rule("admissionregistration.k8s.io", []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"},
 						admissionregistrationv1.Update, admissionregistrationv1.Delete),
 					rule("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
 					rule("", []string{"namespaces"}, admissionregistrationv1.Delete),
@@ -73,7 +73,7 @@ func (s Self) Policy() Policy {
 			Validations: []admissionregistrationv1.Validation{
 				{
 					Expression: strings.Join([]string{
-						"variables.kind != 'validatingwebhookconfigurations'",
+						"!(variables.kind in ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'])",
 						"oldObject.metadata.name != " + cel.String(WebhookConfigurationName),
 						"request.userInfo.username in " + cel.Strings(s.Users),
 						"request.userInfo.username in " + cel.Strings(collectors),

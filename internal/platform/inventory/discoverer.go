@@ -172,7 +172,7 @@ func (k *Kinds) look(ctx context.Context) (complete bool, err error) {
 		return false, err
 	}
 	kinds = append(kinds, k.kept(partial, crds, kinds)...)
-	next := newSnapshot(kinds)
+	next := NewSnapshot(kinds)
 	if !next.equal(k.current.Load()) {
 		k.current.Store(next)
 		k.mu.Lock()

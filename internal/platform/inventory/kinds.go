@@ -55,7 +55,8 @@ type Snapshot struct {
 	byKind     map[schema.GroupKind]Kind
 }
 
-func newSnapshot(kinds []Kind) *Snapshot {
+// NewSnapshot makes a Snapshot of kinds, each of which is there once.
+func NewSnapshot(kinds []Kind) *Snapshot {
 	s := &Snapshot{
 		all:        kinds,
 		byResource: make(map[schema.GroupResource]Kind, len(kinds)),

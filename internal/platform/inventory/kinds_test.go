@@ -62,7 +62,7 @@ func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	pods, deployments := kind("", "v1", "pods", "Pod"), kind("apps", "v1", "deployments", "Deployment")
 	second := kind("apps", "v1", "zdeployments", "Deployment")
-	s := newSnapshot([]Kind{second, pods, deployments})
+	s := NewSnapshot([]Kind{second, pods, deployments})
 	if diff := cmp.Diff([]Kind{deployments, pods, second}, s.All()); diff != "" {
 		t.Errorf("in the order of their names (-want +got):\n%s", diff)
 	}
@@ -86,11 +86,11 @@ func TestSnapshot_equal(t *testing.T) {
 	t.Parallel()
 	fresh := func() Kind { return kind("apps", "v1", "deployments", "Deployment", "get") }
 	pods := kind("", "v1", "pods", "Pod")
-	base := newSnapshot([]Kind{fresh(), pods})
-	if !newSnapshot([]Kind{pods, fresh()}).equal(base) {
+	base := NewSnapshot([]Kind{fresh(), pods})
+	if !NewSnapshot([]Kind{pods, fresh()}).equal(base) {
 		t.Error("another order is no change")
 	}
-	if base.equal(nil) || base.equal(newSnapshot([]Kind{fresh()})) {
+	if base.equal(nil) || base.equal(NewSnapshot([]Kind{fresh()})) {
 		t.Error("what is not there any more is a change")
 	}
 	for name, change := range map[string]func(*Kind){
@@ -103,7 +103,7 @@ func TestSnapshot_equal(t *testing.T) {
 	} {
 		k := fresh()
 		change(&k)
-		if newSnapshot([]Kind{k, pods}).equal(base) {
+		if NewSnapshot([]Kind{k, pods}).equal(base) {
 			t.Errorf("%s is not seen", name)
 		}
 	}
@@ -119,7 +119,7 @@ func TestKept(t *testing.T) {
 	if got := k.kept(failed, nil, nil); got != nil {
 		t.Errorf("before anything is known: got %v", got)
 	}
-	k.current.Store(newSnapshot([]Kind{pods, usage, other}))
+	k.current.Store(NewSnapshot([]Kind{pods, usage, other}))
 	if diff := cmp.Diff([]Kind{usage}, k.kept(failed, nil, []Kind{pods})); diff != "" {
 		t.Errorf("what did not answer (-want +got):\n%s", diff)
 	}
@@ -128,7 +128,7 @@ func TestKept(t *testing.T) {
 	}
 	defined := kind("example.org", "v1", "gadgets", "Gadget")
 	defined.CRD = true
-	k.current.Store(newSnapshot([]Kind{pods, defined}))
+	k.current.Store(NewSnapshot([]Kind{pods, defined}))
 	if diff := cmp.Diff([]Kind{defined}, k.kept(nil, sets.New(defined.CRDName()), []Kind{pods})); diff != "" {
 		t.Errorf("what is defined and not served any more (-want +got):\n%s", diff)
 	}
@@ -152,7 +152,7 @@ func TestIsComplete(t *testing.T) {
 		{name: "one is not yet", crds: sets.New(defined.CRDName(), "widgets.example.org")},
 		{name: "a group does not answer, and is asked again", crds: sets.New(defined.CRDName()), failed: failed},
 	} {
-		if got := isComplete(newSnapshot([]Kind{kind("", "v1", "pods", "Pod"), defined}), tt.crds, tt.failed); got != tt.want {
+		if got := isComplete(NewSnapshot([]Kind{kind("", "v1", "pods", "Pod"), defined}), tt.crds, tt.failed); got != tt.want {
 			t.Errorf("%s: complete: got %t, want %t", tt.name, got, tt.want)
 		}
 	}

@@ -19,6 +19,9 @@ import (
 // expression; the rest is left to what an author of a policy may join to it.
 const maxExpressionLength = 90_000
 
+// requested is the namespace of the request.
+const requested = "request.namespace"
+
 // noNamespace is true for cluster-scoped requests, where the field is absent.
 const noNamespace = `!has(request.namespace) || request.namespace == ""`
 
@@ -38,28 +41,53 @@ func conditionsFor(index int, p *part) (conditions []admissionregistrationv1.Mat
 		})
 	}
 	if !p.selected.empty() {
-		add("selected", noNamespace+" || "+anyOf(p.selected))
+		add("selected", noNamespace+" || "+anyOf(p.selected, requested))
 	}
 	if len(p.excluded.patterns) > 0 {
-		add("excluded", noNamespace+" || !("+anyOf(patternSet{patterns: p.excluded.patterns})+")")
+		add("excluded", noNamespace+" || !("+anyOf(patternSet{patterns: p.excluded.patterns}, requested)+")")
 	}
 	return conditions, complete
 }
 
-// anyOf says in CEL that the set has the namespace of the request.
-func anyOf(s patternSet) string {
+// NameExpression says in CEL what MatchesName says of the name that an expression
+// stands for. It is for policies that decide by the name and hold everywhere.
+func (s Scope) NameExpression(name string) string {
+	if s.names != nil {
+		return in(s.names, name)
+	}
+	var terms []string
+	for i := range s.parts {
+		if p := &s.parts[i]; !p.selected.empty() {
+			terms = append(terms, "("+anyOf(p.selected, name)+")")
+		}
+		if p := &s.parts[i]; !p.excluded.empty() {
+			terms = append(terms, "!("+anyOf(p.excluded, name)+")")
+		}
+	}
+	if len(terms) == 0 {
+		return "true"
+	}
+	return strings.Join(terms, " && ")
+}
+
+// anyOf says in CEL that the set has the name that an expression stands for.
+func anyOf(s patternSet, name string) string {
 	var terms []string
 	if len(s.exact) > 0 {
-		quoted := make([]string, 0, len(s.exact))
-		for _, name := range sets.List(s.exact) {
-			quoted = append(quoted, quote(name))
-		}
-		terms = append(terms, "request.namespace in ["+strings.Join(quoted, ", ")+"]")
+		terms = append(terms, in(s.exact, name))
 	}
 	for _, expression := range expressions(s.patterns) {
-		terms = append(terms, "request.namespace.matches("+quote(expression)+")")
+		terms = append(terms, name+".matches("+quote(expression)+")")
 	}
 	return strings.Join(terms, " || ")
+}
+
+func in(names sets.Set[string], name string) string {
+	quoted := make([]string, 0, len(names))
+	for _, n := range sets.List(names) {
+		quoted = append(quoted, quote(n))
+	}
+	return name + " in [" + strings.Join(quoted, ", ") + "]"
 }
 
 // expressions are sorted and each stands once.

@@ -21,7 +21,7 @@ const (
 
 	anchor = "holdfast-anchor"
 	// admissionKinds are those of the objects that the anchor owns.
-	admissionKinds = "validatingadmissionpolicies,validatingadmissionpolicybindings,validatingwebhookconfigurations"
+	admissionKinds = "validatingadmissionpolicies,validatingadmissionpolicybindings,validatingwebhookconfigurations,mutatingwebhookconfigurations"
 	managed        = "app.kubernetes.io/managed-by=holdfast"
 )
 

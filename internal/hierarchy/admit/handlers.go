@@ -1,0 +1,57 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"context"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// Options are what the handlers go by. All functions must be safe for concurrent use.
+type Options struct {
+	// World is what is known; an error says why nothing can be decided yet.
+	World func() (rules.World, error)
+	// Settings are those in force.
+	Settings func() settings.Settings
+	// Users are the names under which Holdfast itself asks; they may do anything.
+	Users []string
+	// Kinds are what the API server serves; nil if that is not known yet.
+	Kinds func() *inventory.Snapshot
+	// Sources reads all sources of some kinds in the cluster, as the rules would treat
+	// them. The kinds need not be known to the World.
+	Sources func(context.Context, []inventory.Kind, propagate.Rules) (*propagate.Sources, error)
+	// Client asks about users and namespaces.
+	Client kubernetes.Interface
+}
+
+// Handlers answer the webhooks.
+type Handlers struct {
+	hierarchy, anchor, configuration        *handler
+	namespace, otherNamespace, newNamespace *handler
+	object, label                           *handler
+}
+
+// NewHandlers makes the Handlers.
+func NewHandlers(o Options) *Handlers {
+	closed := func(name string, j judge) *handler { return &handler{o: &o, name: name, judge: j} }
+	open := func(name string, j judge) *handler { return &handler{o: &o, name: name, judge: j, open: true} }
+	label := open(labelName, judgeLabel)
+	label.blind = true
+	return &Handlers{
+		hierarchy:      closed(hierarchyName, judgeHierarchy),
+		anchor:         closed(anchorName, judgeAnchor),
+		configuration:  closed(configurationName, judgeConfiguration),
+		namespace:      closed(NamespaceName, judgeNamespace),
+		otherNamespace: open(otherNamespaceName, judgeNamespace),
+		newNamespace:   open(newNamespaceName, judgeNamespace),
+		object:         open(objectName, judgeObject),
+		label:          label,
+	}
+}
