@@ -101,3 +101,8 @@ const (
 	// gate DeletionProtectionByDefault.
 	ProtectByDefaultLabel = "holdfast.dev/protect-by-default"
 )
+
+// ClaimsAnnotation on a Namespace lists who claims it, how and since when. It is
+// written by Holdfast alone. Without it, what other marks on the Namespace say
+// counts by itself.
+const ClaimsAnnotation = "holdfast.dev/claims"
