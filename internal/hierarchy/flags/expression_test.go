@@ -36,12 +36,12 @@ func TestAsHNC(t *testing.T) {
 				t.Errorf("%q becomes %q, the same: %t", tt.expression, whole, same)
 			}
 			r := regexp.MustCompile("^(?:" + whole + ")$")
-			for _, name := range strings.Fields(tt.in) {
+			for name := range strings.FieldsSeq(tt.in) {
 				if !r.MatchString(name) {
 					t.Errorf("%s does not match", name)
 				}
 			}
-			for _, name := range strings.Fields(tt.out) {
+			for name := range strings.FieldsSeq(tt.out) {
 				if r.MatchString(name) {
 					t.Errorf("%s matches", name)
 				}

@@ -88,13 +88,12 @@ func (w *Watcher) Start(ctx context.Context) error {
 		timer := time.NewTimer(every)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
+			return nil
 		case <-w.wake:
 		case <-timer.C:
 		}
 		timer.Stop()
-		if ctx.Err() != nil {
-			return nil
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ package ownership_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -41,12 +42,8 @@ var (
 func namespace(named, annotation string) *metav1.ObjectMeta {
 	o := &metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{}, Annotations: map[string]string{}}
 	for name := range strings.FieldsSeq(named) {
-		for k, v := range markLabels[name] {
-			o.Labels[k] = v
-		}
-		for k, v := range markAnnotations[name] {
-			o.Annotations[k] = v
-		}
+		maps.Copy(o.Labels, markLabels[name])
+		maps.Copy(o.Annotations, markAnnotations[name])
 	}
 	if annotation != "" {
 		o.Annotations[v1alpha1.ClaimsAnnotation] = annotation

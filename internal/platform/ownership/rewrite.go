@@ -64,24 +64,16 @@ func Rewrite(o metav1.Object, change Change, now time.Time) (*Write, error) {
 }
 
 // apply makes a change and says whether it is one.
-func apply(written Claims, marks []Claim, change Change, now time.Time) (Claims, bool) {
-	next := Claims{found: isFound(written, marks)}
-	for _, s := range standing(written, marks) {
-		if s.late {
-			s.Claim = At(s.How, s.Claimant, now)
-		}
-		next = next.With(s.Claim)
-	}
-	var known []Claim
-	changed := false
+func apply(written Claims, marks []Claim, change Change, now time.Time) (next Claims, changed bool) {
+	next = settled(written, marks, now)
 	for _, claimant := range change.Release {
 		if _, there := written.Of(claimant); there {
 			next, changed = next.Without(claimant), true
 		}
 	}
+	var known []Claim
 	for _, c := range change.Claim {
-		before, there := next.Of(c.Claimant)
-		switch {
+		switch before, there := next.Of(c.Claimant); {
 		case c.How == Implicit && next.found:
 			// It counts for nothing, and must not stand where it once counted for more.
 			if _, there := written.Of(c.Claimant); there {
@@ -97,6 +89,18 @@ func apply(written Claims, marks []Claim, change Change, now time.Time) (Claims,
 		next = next.With(c)
 	}
 	return next, changed
+}
+
+// settled are the claims that are to be written if anything is.
+func settled(written Claims, marks []Claim, now time.Time) Claims {
+	out := Claims{found: isFound(written, marks)}
+	for _, s := range standing(written, marks) {
+		if s.late {
+			s.Claim = At(s.How, s.Claimant, now)
+		}
+		out = out.With(s.Claim)
+	}
+	return out
 }
 
 // sameWithout says whether marks alone would tell the same as claims.
