@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
@@ -81,6 +83,7 @@ func (g *guard) watchConfiguration() error {
 // loader checks what this package alone can know beside what the file says.
 func (g *guard) loader() config.Loader {
 	return config.Loader{Overrides: g.overrides, Validators: []config.Validator{
+		settings.Validate,
 		func(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 			if _, err := g.gates.Check(c.FeatureGates); err != nil {
 				return field.ErrorList{field.Invalid(field.NewPath("featureGates"), c.FeatureGates, err.Error())}
@@ -97,7 +100,8 @@ func (g *guard) loader() config.Loader {
 	}}
 }
 
-// readEnvironment reads the variables that go before the configuration, once.
+// readEnvironment reads the variables and the flags that go before the
+// configuration, once.
 func (g *guard) readEnvironment() error {
 	env, err := eviction.ReadEnvironment(os.LookupEnv)
 	if err != nil {
@@ -106,7 +110,14 @@ func (g *guard) readEnvironment() error {
 	for _, note := range env.Notes {
 		ctrl.Log.Error(nil, "Environment", "note", note)
 	}
-	g.overrides = env.Overrides
+	given, err := g.options.Hierarchy.Read()
+	if err != nil {
+		return err
+	}
+	for _, note := range given.Notes {
+		ctrl.Log.Info("Flag of HNC", "note", note)
+	}
+	g.overrides = slices.Concat(env.Overrides, given.Overrides)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/cli/flag"
 
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/flags"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 )
 
@@ -44,6 +45,9 @@ type Options struct {
 	RetryPeriod   time.Duration
 
 	LogLevel string
+
+	// Hierarchy are the flags of HNC.
+	Hierarchy flags.Flags
 }
 
 // NewOptions are the defaults: in a cluster, with the chart's names.
@@ -70,6 +74,7 @@ func (o *Options) Flags() flag.NamedFlagSets {
 	o.addConfigurationFlags(sets.FlagSet("Configuration"))
 	o.addWebhookFlags(sets.FlagSet("Webhooks"))
 	o.addOperationFlags(sets.FlagSet("Operation"))
+	o.Hierarchy.AddTo(sets.FlagSet("Hierarchy"))
 	return sets
 }
 
@@ -130,6 +135,9 @@ func (o *Options) Validate() error {
 	}
 	if _, _, err := o.webhookHostPort(); err != nil {
 		errs = append(errs, fmt.Errorf("--webhook-bind-address: %w", err))
+	}
+	if _, err := o.Hierarchy.Read(); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

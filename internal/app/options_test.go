@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/platform/features"
 )
 
 func TestOptions_Validate(t *testing.T) {
@@ -58,5 +62,59 @@ func TestOptions_hostsOfTheCertificate(t *testing.T) {
 				t.Errorf("hosts (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// parsed are options from a command line.
+func parsed(t *testing.T, args ...string) *Options {
+	t.Helper()
+	o, fs := NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, set := range o.Flags().FlagSets {
+		fs.AddFlagSet(set)
+	}
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// The arguments of a Deployment of HNC can stay as they are.
+func TestOptions_takeEveryFlagOfHNC(t *testing.T) {
+	t.Parallel()
+	o := parsed(t, strings.Fields(`--health-probe-bind-address=:8081 --metrics-addr=:8080 --enable-stackdriver=true --enable-leader-election
+		--leader-election-id=x --no-webhooks=false --webhooks-only=false --debug-logs --enable-test-log --enable-internal-cert-management
+		--cert-restart-on-secret-refresh --max-reconciles=10 --apiserver-qps-throttle=50 --included-namespace-regex=.* --excluded-namespace=kube-system
+		--unpropagated-annotation=a --unpropagated-label=b --nopropagation-label=cattle.io/creator=norman --managed-namespace-label=c
+		--managed-namespace-annotation=d --enable-hrq=false --hrq-sync-interval=1m --namespace=hnc-system --webhook-server-port=9443
+		--suppress-object-tags --kubeconfig=x`)...)
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+	err := parsed(t, "--enable-hrq").Validate()
+	if err == nil || !strings.Contains(err.Error(), "--enable-hrq") {
+		t.Errorf("got %v, want --enable-hrq to be refused", err)
+	}
+}
+
+func TestLoader_flagsOfHNCGoBeforeTheFileAndBothAreChecked(t *testing.T) {
+	t.Parallel()
+	gates, err := features.New(gateSpecs, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &guard{options: parsed(t, "--excluded-namespace=a"), gates: gates}
+	if err := g.readEnvironment(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := g.loader().Load([]byte(config.Empty + "hierarchy: {excludedNamespaces: [b]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a"}, c.Hierarchy.ExcludedNamespaces); diff != "" {
+		t.Errorf("excluded (-want +got):\n%s", diff)
+	}
+	_, err = g.loader().Load([]byte(config.Empty + `hierarchy: {managedLabels: ["("]}`))
+	if err == nil || !strings.Contains(err.Error(), "hierarchy.managedLabels[0]") {
+		t.Errorf("got %v, want the field", err)
 	}
 }

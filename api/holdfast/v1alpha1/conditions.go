@@ -25,6 +25,10 @@ const (
 	// installed, such as the Strimzi Drain Cleaner.
 	ConditionEvictionGuardAlone = "EvictionGuardAlone"
 
+	// ConditionHierarchyAlone is false while HNC is installed beside Holdfast's trees
+	// of namespaces, and unknown until Holdfast has looked.
+	ConditionHierarchyAlone = "HierarchyAlone"
+
 	// ConditionReady is true while all the others are.
 	ConditionReady = "Ready"
 )
@@ -33,7 +37,7 @@ const (
 const (
 	// ReasonAccepted says that the newest configuration is in force.
 	ReasonAccepted = "Accepted"
-	// ReasonAlone says that there is one guard for evictions.
+	// ReasonAlone says that there is no second one of a kind that there can be one of.
 	ReasonAlone = "Alone"
 	// ReasonAnchorMissing says that the ClusterRole holdfast-anchor is not
 	// there: Holdfast refuses nothing and restores nothing until it is made again.
@@ -42,6 +46,11 @@ const (
 	ReasonAPIError = "APIError"
 	// ReasonExpired says that the serving certificate has expired.
 	ReasonExpired = "Expired"
+	// ReasonHNCLeftBehind says that webhook configurations of HNC are there, and
+	// nobody answers for them.
+	ReasonHNCLeftBehind = "HNCLeftBehind"
+	// ReasonHNCRuns says that HNC runs, so that Holdfast stands by.
+	ReasonHNCRuns = "HNCRuns"
 	// ReasonInstalled says that everything declared is installed.
 	ReasonInstalled = "Installed"
 	// ReasonNamespaceMissing says that a scope lists a namespace that does not exist.
@@ -50,6 +59,8 @@ const (
 	ReasonNotPermitted = "NotPermitted"
 	// ReasonNotYetInstalled says that the manager has not got that far yet.
 	ReasonNotYetInstalled = "NotYetInstalled"
+	// ReasonNotYetChecked says that Holdfast has not been able to look yet.
+	ReasonNotYetChecked = "NotYetChecked"
 	// ReasonNotYetIssued says that there is no serving certificate yet.
 	ReasonNotYetIssued = "NotYetIssued"
 	// ReasonReady says that nothing is wrong.

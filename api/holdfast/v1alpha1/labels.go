@@ -106,3 +106,13 @@ const (
 	// gate DeletionProtectionByDefault.
 	ProtectByDefaultLabel = "holdfast.dev/protect-by-default"
 )
+
+// ClaimsAnnotation on a Namespace lists who claims it, how and since when. It is
+// written by Holdfast alone. Without it, what other marks on the Namespace say
+// counts by itself.
+const ClaimsAnnotation = "holdfast.dev/claims"
+
+// LetCopiesGoAnnotation on the HNCConfiguration, with the word that its condition
+// asks for as the value, lets copies go that Holdfast keeps because too many of
+// them would go at once. The word is another one each time.
+const LetCopiesGoAnnotation = "holdfast.dev/let-copies-go"

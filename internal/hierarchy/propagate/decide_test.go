@@ -136,7 +136,7 @@ func TestDecide_builtInExclusions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := Rules{
-				NoCopies: map[string]string{"cattle.io/creator": "norman"},
+				NoCopies: map[string][]string{"cattle.io/creator": {"norman", "another"}},
 				Modes:    map[schema.GroupKind]hncv1alpha2.SynchronizationMode{secret: "Propagate", configMap: "Propagate"},
 			}
 			o := object(role)

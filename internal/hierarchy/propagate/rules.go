@@ -4,6 +4,8 @@
 package propagate
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,8 +14,8 @@ import (
 
 // Rules are what the configuration says about all copies.
 type Rules struct {
-	// NoCopies are labels, key and value, of objects that are never copied.
-	NoCopies map[string]string
+	// NoCopies are labels, by key their values, of objects that are never copied.
+	NoCopies map[string][]string
 	// StripLabels and StripAnnotations are keys that copies do not have.
 	StripLabels, StripAnnotations map[string]bool
 	// Modes are those of the configured kinds. What is not in it is ignored, but
@@ -90,8 +92,8 @@ func (r Rules) neverCopied(o Object) string {
 	if _, found := o.Annotations[openshiftDescription]; found {
 		return "it has the annotation " + openshiftDescription
 	}
-	for key, value := range r.NoCopies {
-		if has, found := o.Labels[key]; found && has == value {
+	for key, values := range r.NoCopies {
+		if value, found := o.Labels[key]; found && slices.Contains(values, value) {
 			return "it has the label " + key + "=" + value
 		}
 	}

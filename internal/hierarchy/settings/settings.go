@@ -39,7 +39,7 @@ type Settings struct {
 
 	excluded                        sets.Set[string]
 	managedLabel, managedAnnotation tree.Keys
-	uncopied                        map[string]string
+	uncopied                        map[string][]string
 	stripLabels, stripAnnotations   map[string]bool
 }
 
@@ -93,7 +93,7 @@ func New(c *configv1alpha1.HoldfastConfiguration, own string, more []string) (Se
 	s := Settings{
 		said: []any{c.Scope, h, sets.List(excluded)},
 		Mode: h.Mode, StandBy: h.StandBy, Where: where, excluded: excluded,
-		uncopied: map[string]string{}, stripLabels: setOf(h.StrippedLabels), stripAnnotations: setOf(h.StrippedAnnotations),
+		uncopied: map[string][]string{}, stripLabels: setOf(h.StrippedLabels), stripAnnotations: setOf(h.StrippedAnnotations),
 		Brake: Brake{Percent: int(*h.Brake.Percent), Minimum: int(*h.Brake.Minimum)},
 	}
 	if s.managedLabel, err = tree.CompileKeys(h.ManagedLabels); err != nil {
@@ -104,7 +104,7 @@ func New(c *configv1alpha1.HoldfastConfiguration, own string, more []string) (Se
 	}
 	for _, l := range h.UncopiedLabels {
 		key, value, _ := strings.Cut(l, "=")
-		s.uncopied[key] = value
+		s.uncopied[key] = append(s.uncopied[key], value)
 	}
 	return s, nil
 }
