@@ -1,0 +1,34 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hns tests kubectl hns on a real API server: by scripts, and by the
+// requests that it makes. No manager runs: the objects are as a controller would
+// have left them, so that each state of a tree can be had.
+package hns
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/test/cli/script"
+)
+
+const definitions = "../../../config/crd/hnc"
+
+// TestHNS has one cluster for all, and the large tree last.
+func TestHNS(t *testing.T) {
+	env := testkit.New(t, testkit.Options{NoManager: true})
+	for _, args := range [][]string{
+		{"apply", "--server-side", "-f", definitions},
+		{"wait", "--for=condition=established", "--timeout=60s", "-f", definitions},
+	} {
+		if out := env.Kubectl(t, args...); out.Code != 0 {
+			t.Fatalf("install the kinds: %s", out.Stderr)
+		}
+	}
+	t.Run("scripts", func(t *testing.T) {
+		testscript.Run(t, script.Params(t, env, testscript.Params{Dir: "testdata"}))
+	})
+}

@@ -1,0 +1,24 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hns
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdfast-dev/holdfast/internal/cli"
+)
+
+// TestMain makes this binary answer as the plugin, under each name by which
+// kubectl looks for it on PATH.
+func TestMain(m *testing.M) {
+	plugin := func() { os.Exit(cli.Main()) }
+	testscript.Main(m, map[string]func(){
+		"kubectl-hns":          plugin,
+		"kubectl_complete-hns": plugin,
+		"kubectl-holdfast":     plugin,
+	})
+}
