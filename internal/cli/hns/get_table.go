@@ -94,7 +94,11 @@ func (t *tables) rest(ctx context.Context, namespace string, first *metav1.Table
 }
 
 func (t *tables) page(ctx context.Context, namespace string, o metav1.ListOptions) (*metav1.Table, error) {
-	data, err := t.request(namespace, o).Do(ctx).Raw()
+	answer := t.request(namespace, o).Do(ctx)
+	if err := answer.Error(); err != nil {
+		return nil, err // with what the API server says; Raw would not
+	}
+	data, err := answer.Raw()
 	if err != nil {
 		return nil, err
 	}

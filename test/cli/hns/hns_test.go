@@ -31,4 +31,9 @@ func TestHNS(t *testing.T) {
 	t.Run("scripts", func(t *testing.T) {
 		testscript.Run(t, script.Params(t, env, testscript.Params{Dir: "testdata"}))
 	})
+	makeLargeTree(t, env)
+	t.Run("a large tree takes a handful of requests", func(t *testing.T) { testLargeTree(t, env) })
+	t.Run("with narrow rights what can be read is shown", func(t *testing.T) { testNarrowRights(t, env) })
+	t.Run("get takes the cheapest lists", func(t *testing.T) { testGet(t, env) })
+	t.Run("get follows a tree", func(t *testing.T) { testWatch(t, env) })
 }
