@@ -17,10 +17,16 @@ import (
 // versions are those of the objects that were told of.
 type versions map[types.UID]string
 
+// source is where the rows of a kind come from.
+type source interface {
+	list(ctx context.Context, namespace string) (*metav1.Table, error)
+	watch(ctx context.Context, namespace, version string) (watch.Interface, error)
+}
+
 // follower tells of changes to the objects of one namespace, or of all if it has
 // no name.
 type follower struct {
-	tables    *tables
+	source    source
 	namespace string
 	// version is from where to watch; without one everything is listed first.
 	version string
@@ -28,6 +34,8 @@ type follower struct {
 	emit    func([]metav1.TableRow) error
 	// once ends it after the list.
 	once bool
+	// pause is the least time between two watches.
+	pause time.Duration
 }
 
 // run follows until the context ends. The API server ends each watch after a while,
@@ -46,7 +54,7 @@ func (f *follower) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if time.Since(began) < pause && !paused(ctx) {
+		if time.Since(began) < f.pause && !paused(ctx, f.pause) {
 			return nil
 		}
 	}
@@ -55,7 +63,7 @@ func (f *follower) run(ctx context.Context) error {
 // turn is one list, where it takes one, and one watch.
 func (f *follower) turn(ctx context.Context) error {
 	if f.version == "" {
-		t, err := f.tables.list(ctx, f.namespace)
+		t, err := f.source.list(ctx, f.namespace)
 		if err != nil {
 			return err
 		}
@@ -64,7 +72,7 @@ func (f *follower) turn(ctx context.Context) error {
 			return err
 		}
 	}
-	stream, err := f.tables.watch(ctx, f.namespace, f.version)
+	stream, err := f.source.watch(ctx, f.namespace, f.version)
 	if err != nil {
 		return err
 	}

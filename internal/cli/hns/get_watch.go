@@ -28,7 +28,7 @@ const (
 
 // watcher prints what changes in an extent, which grows and shrinks meanwhile.
 type watcher struct {
-	tables *tables
+	source source
 	group  *errgroup.Group
 	// whole says that one watch of the whole cluster does for all namespaces.
 	whole bool
@@ -42,12 +42,12 @@ type watcher struct {
 }
 
 // watch goes on from a listing until the context ends.
-func (c *client) watch(ctx context.Context, t *tables, where *extent, found *listing, p *tablePrinter) error {
+func (c *client) watch(ctx context.Context, t source, where *extent, found *listing, p *tablePrinter) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	w := &watcher{
-		tables: t,
+		source: t,
 		group:  group,
 		print:  func(rows []metav1.TableRow) error { return p.print(found.columns, rows) },
 		note:   c.Notef,
@@ -55,7 +55,7 @@ func (c *client) watch(ctx context.Context, t *tables, where *extent, found *lis
 	known := found.known()
 	if version, ok := found.versions[""]; ok {
 		w.whole = true
-		all := &follower{tables: t, version: version, known: versions{}, emit: w.emit}
+		all := w.follower("", version, versions{})
 		for _, of := range known {
 			maps.Copy(all.known, of)
 		}
@@ -67,7 +67,7 @@ func (c *client) watch(ctx context.Context, t *tables, where *extent, found *lis
 			ctx := w.admit(ctx, ns)
 			// One that could not be listed is not watched either.
 			if version, ok := found.versions[ns]; ok {
-				w.follow(ctx, &follower{tables: t, namespace: ns, version: version, known: known[ns], emit: w.emit})
+				w.follow(ctx, w.follower(ns, version, known[ns]))
 			}
 		}
 		if err := c.followMembers(ctx, where, w); err != nil {
@@ -144,7 +144,9 @@ func (w *watcher) join(ctx context.Context, namespace string) {
 	defer w.mu.Unlock()
 	if w.members[namespace] == nil {
 		ctx = w.admit(ctx, namespace)
-		w.follow(ctx, &follower{tables: w.tables, namespace: namespace, known: versions{}, emit: w.emit, once: w.whole})
+		f := w.follower(namespace, "", versions{})
+		f.once = w.whole
+		w.follow(ctx, f)
 	}
 }
 
@@ -157,6 +159,10 @@ func (w *watcher) leave(namespace string) {
 	}
 }
 
+func (w *watcher) follower(namespace, version string, known versions) *follower {
+	return &follower{source: w.source, namespace: namespace, version: version, known: known, emit: w.emit, pause: pause}
+}
+
 // follow lets a follower run for as long as it may. One that may not, after some
 // attempts, is said and does not end the others.
 func (w *watcher) follow(ctx context.Context, f *follower) {
@@ -166,7 +172,7 @@ func (w *watcher) follow(ctx context.Context, f *follower) {
 			if err = f.run(ctx); !apierrors.IsForbidden(err) {
 				return err
 			}
-			if !paused(ctx) {
+			if !paused(ctx, pause) {
 				return nil
 			}
 		}
@@ -176,8 +182,8 @@ func (w *watcher) follow(ctx context.Context, f *follower) {
 }
 
 // paused says whether the context is still there after a pause.
-func paused(ctx context.Context) bool {
-	timer := time.NewTimer(pause)
+func paused(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -166,6 +166,12 @@ func testNarrowRights(t *testing.T, env *testkit.Env) {
 	if want := "Could not list namespaces: namespaces is forbidden"; r.err == nil || !strings.HasPrefix(r.out.String(), want) {
 		t.Errorf("got %v, %q", r.err, &r.out)
 	}
+	const lister = "lister"
+	env.Grant(t, "", lister, testkit.Rule("", []string{"namespaces"}, "list"))
+	r = call(t.Context(), t, env, lister, "tree", "-A")
+	if r.err == nil || strings.Count(r.errOut.String(), "Error reading hierarchy for ") != 3 || !strings.Contains(r.errOut.String(), " more namespaces could not be read") {
+		t.Errorf("got %v, %s", r.err, &r.errOut)
+	}
 	r = call(t.Context(), t, env, tenant, "describe", nth(10))
 	if want := "Hierarchy configuration for namespace n0010\nError listing subnamespace anchors for n0010: "; r.err == nil || !strings.HasPrefix(r.out.String(), want) {
 		t.Errorf("got %v, %q", r.err, &r.out)
