@@ -60,12 +60,12 @@ func (c *client) describe(ctx context.Context, name string) error {
 		return c.fail("Error listing subnamespace anchors for %s: %s", name, r.anchorsErr)
 	}
 	c.Printf("%s", printers.EscapeTerminal(r.text()))
-	if r.eventsErr != nil {
+	if r.eventsErr == nil {
+		c.Printf("%s", printers.EscapeTerminal(eventsText(name, r.events, time.Now())))
+	} else {
 		// Not a failure for HNC's plugin either, which says that there are none.
 		c.Notef("the events in namespace %s are not known: %v", name, r.eventsErr)
-		return nil
 	}
-	c.Printf("%s", printers.EscapeTerminal(eventsText(name, r.events, time.Now())))
 	return nil
 }
 

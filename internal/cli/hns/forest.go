@@ -6,6 +6,7 @@ package hns
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,14 +36,7 @@ type member struct {
 type forest map[string]*member
 
 // has says whether a namespace is listed as the child of another.
-func (m *member) has(child string) bool {
-	for _, name := range m.children {
-		if name == child {
-			return true
-		}
-	}
-	return false
-}
+func (m *member) has(child string) bool { return slices.Contains(m.children, child) }
 
 // surveyor finds out about namespaces: from lists of all, which take a few
 // requests however many there are, or one by one where lists are not allowed.

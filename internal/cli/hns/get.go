@@ -71,14 +71,21 @@ func (c *client) get(ctx context.Context, o *getOptions) error {
 	for _, problem := range found.problems {
 		c.Error(problem)
 	}
-	switch {
-	case o.watch:
+	if o.watch {
 		return c.watch(ctx, tables, where, found, p)
+	}
+	return c.conclude(where, found)
+}
+
+// conclude says what a table does not.
+func (c *client) conclude(where *extent, found *listing) error {
+	switch {
 	case len(found.problems) > 0:
 		return ErrTold
-	case len(found.rows) == 0 && o.all:
+	case len(found.rows) > 0:
+	case where.everywhere():
 		c.Notef("No resources found")
-	case len(found.rows) == 0:
+	default:
 		c.Notef("No resources found in namespace %s and those below it.", where.root)
 	}
 	return nil

@@ -22,8 +22,8 @@ type extent struct {
 	root string
 	// namespaces are those of the subtree, in the order of their names.
 	namespaces []string
-	// fixed is why it cannot be seen which namespaces come and go.
-	fixed error
+	// fixed is why it cannot be seen which namespaces come and go, if so.
+	fixed string
 }
 
 // everywhere says whether the whole cluster is meant.
@@ -48,7 +48,7 @@ func (c *client) subtree(ctx context.Context) (*extent, error) {
 	labelled, err := listMetadata(ctx, s.metadata.Resource(namespacesResource), metav1.ListOptions{LabelSelector: e.selector()})
 	switch {
 	case apierrors.IsForbidden(err):
-		e.fixed = err
+		e.fixed = err.Error()
 		return e, c.walk(ctx, s, e)
 	case err != nil:
 		return nil, fmt.Errorf("list the namespaces below %s: %w", root, err)
@@ -59,7 +59,7 @@ func (c *client) subtree(ctx context.Context) (*extent, error) {
 	}
 	if len(labelled) == 0 {
 		// It is in no tree, or does not exist.
-		if _, err := s.namespace(ctx, root); err != nil {
+		if _, err := s.namespace(ctx, root); apierrors.IsNotFound(err) {
 			return nil, err
 		}
 	}

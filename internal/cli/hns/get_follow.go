@@ -20,7 +20,7 @@ type versions map[types.UID]string
 // source is where the rows of a kind come from.
 type source interface {
 	list(ctx context.Context, namespace string) (*metav1.Table, error)
-	watch(ctx context.Context, namespace, version string) (watch.Interface, error)
+	watchFrom(ctx context.Context, version, namespace string) (watch.Interface, error)
 }
 
 // follower tells of changes to the objects of one namespace, or of all if it has
@@ -45,7 +45,7 @@ func (f *follower) run(ctx context.Context) error {
 		began := time.Now()
 		err := f.turn(ctx)
 		switch {
-		case ctx.Err() != nil, err == nil && f.once:
+		case over(ctx), err == nil && f.once:
 			return nil
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 			f.version = ""
@@ -60,6 +60,8 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
+func over(ctx context.Context) bool { return ctx.Err() != nil }
+
 // turn is one list, where it takes one, and one watch.
 func (f *follower) turn(ctx context.Context) error {
 	if f.version == "" {
@@ -72,7 +74,7 @@ func (f *follower) turn(ctx context.Context) error {
 			return err
 		}
 	}
-	stream, err := f.source.watch(ctx, f.namespace, f.version)
+	stream, err := f.source.watchFrom(ctx, f.version, f.namespace)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/liggitt/tabwriter"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,7 +104,7 @@ func (t *tables) page(ctx context.Context, namespace string, o metav1.ListOption
 	return decodeTable(data, time.Now())
 }
 
-func (t *tables) watch(ctx context.Context, namespace, version string) (watch.Interface, error) {
+func (t *tables) watchFrom(ctx context.Context, version, namespace string) (watch.Interface, error) {
 	return t.request(namespace, metav1.ListOptions{Watch: true, ResourceVersion: version}).Watch(ctx)
 }
 
@@ -189,7 +188,10 @@ func rowMeta(r *metav1.TableRow) *metav1.PartialObjectMetadata {
 type tablePrinter struct {
 	printer printers.ResourcePrinter
 	// out remembers how wide the columns are.
-	out *tabwriter.Writer
+	out interface {
+		io.Writer
+		Flush() error
+	}
 }
 
 func newTablePrinter(out io.Writer) *tablePrinter {

@@ -128,7 +128,7 @@ func objectOf(word string) *metav1.PartialObjectMetadata {
 
 var errRefused = apierrors.NewForbidden(hierarchiesResource.GroupResource(), "", errors.New("no"))
 
-func (s *story) watch(_ context.Context, _, version string) (watch.Interface, error) {
+func (s *story) watchFrom(_ context.Context, version, _ string) (watch.Interface, error) {
 	words := s.next("watch")
 	events := make(chan watch.Event, len(words))
 	defer close(events)

@@ -82,8 +82,8 @@ func (c *client) watch(ctx context.Context, t source, where *extent, found *list
 
 // followMembers lets namespaces join and leave as their labels say.
 func (c *client) followMembers(ctx context.Context, where *extent, w *watcher) error {
-	if where.fixed != nil {
-		c.Notef("namespaces that come or go meanwhile are not noticed: %v", where.fixed)
+	if where.fixed != "" {
+		c.Notef("namespaces that come or go meanwhile are not noticed: %s", where.fixed)
 		return nil
 	}
 	client, err := c.metadata()

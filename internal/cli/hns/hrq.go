@@ -11,8 +11,8 @@ import (
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 )
 
-var errNoQuotas = errors.New("Holdfast does not serve " + hncv1alpha2.KindHierarchicalResourceQuota + "s, so there are none to show. " +
-	"On a cluster with HNC: kubectl get " + hncv1alpha2.ResourceHierarchicalResourceQuotas + "." + hncv1alpha2.GroupName)
+var errNoQuotas = errors.New("there are no " + hncv1alpha2.KindHierarchicalResourceQuota + "s to show, because Holdfast does not serve them; " +
+	"on a cluster with HNC use: kubectl get " + hncv1alpha2.ResourceHierarchicalResourceQuotas + "." + hncv1alpha2.GroupName)
 
 func newHRQCommand(*client) *cobra.Command {
 	return &cobra.Command{

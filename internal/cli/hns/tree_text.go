@@ -32,17 +32,18 @@ func newTreeText(f forest) *treeText { return &treeText{forest: f} }
 
 // String is everything that was drawn.
 func (t *treeText) String() string {
-	out := t.b.String()
+	var b strings.Builder
+	b.WriteString(t.b.String())
 	if t.subnamespaces {
-		out += "\n[s] indicates subnamespaces\n"
+		b.WriteString("\n[s] indicates subnamespaces\n")
 	}
 	if len(t.notes) > 0 {
-		out += "\nConditions:\n"
+		b.WriteString("\nConditions:\n")
 	}
 	for i, note := range t.notes {
-		out += fmt.Sprintf("%d) %s\n", i+1, note)
+		fmt.Fprintf(&b, "%d) %s\n", i+1, note)
 	}
-	return out
+	return b.String()
 }
 
 // add draws the tree below a namespace. Asked for roots only, it passes by what is
