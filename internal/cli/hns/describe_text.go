@@ -16,11 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
-
-// conditionPropagationComplete is a condition of a Namespace that HNC does not
-// know: it says whether all that is propagated into the namespace has arrived.
-const conditionPropagationComplete corev1.NamespaceConditionType = "holdfast.dev/PropagationComplete"
 
 // text is the description but for its first line and its events.
 func (d *description) text() string {
@@ -80,7 +77,7 @@ func (d *description) children() []string {
 // conditions, where it is in no list.
 func propagationText(conditions []corev1.NamespaceCondition) string {
 	for _, c := range conditions {
-		if c.Type != conditionPropagationComplete {
+		if c.Type != v1alpha1.ConditionPropagationComplete {
 			continue
 		}
 		line := "  Propagation Complete: " + strings.ToLower(string(c.Status))

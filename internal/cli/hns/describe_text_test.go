@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
 func TestPropagationText(t *testing.T) {
@@ -22,9 +23,9 @@ func TestPropagationText(t *testing.T) {
 		want       string
 	}{
 		{"nobody says", []corev1.NamespaceCondition{{Type: corev1.NamespaceDeletionContentFailure, Status: corev1.ConditionFalse}}, ""},
-		{"complete", []corev1.NamespaceCondition{{Type: conditionPropagationComplete, Status: corev1.ConditionTrue, Reason: "Done", Message: "m"}},
+		{"complete", []corev1.NamespaceCondition{{Type: v1alpha1.ConditionPropagationComplete, Status: corev1.ConditionTrue, Reason: "Done", Message: "m"}},
 			"  Propagation Complete: true\n"},
-		{"not yet", []corev1.NamespaceCondition{{Type: conditionPropagationComplete, Status: corev1.ConditionFalse, Reason: "Waiting", Message: "2 of 3"}},
+		{"not yet", []corev1.NamespaceCondition{{Type: v1alpha1.ConditionPropagationComplete, Status: corev1.ConditionFalse, Reason: "Waiting", Message: "2 of 3"}},
 			"  Propagation Complete: false (Waiting): 2 of 3\n"},
 	}
 	for _, tt := range tests {
