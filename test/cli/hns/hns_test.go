@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hns tests kubectl hns on a real API server: by scripts, and by the
-// requests that it makes. No manager runs: the objects are as a controller would
-// have left them, so that each state of a tree can be had.
+// requests that it makes. Where no manager runs, the objects are as a controller
+// would have left them, so that each state of a tree can be had.
 package hns
 
 import (
@@ -15,14 +15,20 @@ import (
 	"github.com/holdfast-dev/holdfast/test/cli/script"
 )
 
-const definitions = "../../../config/crd/hnc"
+// definitions are the kinds of HNC, by a path from the root of the module.
+const definitions = "config/crd/hnc"
+
+// TestWithHoldfast is the story of a tree that Holdfast keeps.
+func TestWithHoldfast(t *testing.T) {
+	testscript.Run(t, script.Params(t, testkit.Shared(t), testscript.Params{Dir: "testdata/holdfast"}))
+}
 
 // TestHNS has one cluster for all, and the large tree last.
 func TestHNS(t *testing.T) {
 	env := testkit.New(t, testkit.Options{NoManager: true})
 	for _, args := range [][]string{
-		{"apply", "--server-side", "-f", definitions},
-		{"wait", "--for=condition=established", "--timeout=60s", "-f", definitions},
+		{"apply", "--server-side", "-f", "../../../" + definitions},
+		{"wait", "--for=condition=established", "--timeout=60s", "-f", "../../../" + definitions},
 	} {
 		if out := env.Kubectl(t, args...); out.Code != 0 {
 			t.Fatalf("install the kinds: %s", out.Stderr)
