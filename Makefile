@@ -40,8 +40,9 @@ down: ## End what `make up` started.
 ##@ Change it
 
 .PHONY: build
-build: ## Build the two binaries into bin/.
+build: ## Build the two binaries into bin/, the plugin under its other names too.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w $(if $(VERSION),-X $(VERSION_VAR)=$(VERSION))' -o bin/ ./cmd/...
+	@cd bin; for name in kubectl-hns kubectl_complete-holdfast kubectl_complete-hns; do ln -sf kubectl-holdfast $$name; done
 
 .PHONY: test
 test: ## Run all tests, race detector on; PKG=./internal/deletion/... RUN=TestName to choose.

@@ -106,7 +106,9 @@ func (s *stage) link(plugin string) error {
 		return fmt.Errorf("make folder for commands: %w", err)
 	}
 	for name, target := range map[string]string{
-		"kubectl": s.cluster.Kubectl, "kubectl-holdfast": plugin, "kubectl_complete-holdfast": plugin,
+		"kubectl":          s.cluster.Kubectl,
+		"kubectl-holdfast": plugin, "kubectl_complete-holdfast": plugin,
+		"kubectl-hns": plugin, "kubectl_complete-hns": plugin,
 	} {
 		link := filepath.Join(s.bin, name)
 		_ = os.Remove(link) // from an earlier run

@@ -1,7 +1,8 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-holdfast is the kubectl plugin of Holdfast: kubectl holdfast.
+// Command kubectl-holdfast is the kubectl plugin of Holdfast: kubectl holdfast and,
+// called as kubectl-hns, kubectl hns.
 package main
 
 import (

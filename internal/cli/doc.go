@@ -7,4 +7,7 @@
 // enforcement.go (which rules are in force). What people are told is decided by
 // the pure packages of the features, the same code that stands for the rules
 // everywhere else.
+//
+// Called as kubectl-hns the binary is the plugin of package hns, whose commands are
+// below "kubectl holdfast hns" too.
 package cli

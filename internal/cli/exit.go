@@ -24,7 +24,9 @@ const exitCodesHelp = `Exit codes of kubectl holdfast:
   1   something failed, or the API server refused it; where a command works on
       several objects or kinds, one failure is enough, and the rest is still done
   2   the command line makes no sense; nothing was done
-  3   "why" only: it would be refused`
+  3   "why" only: it would be refused
+
+The commands of hns end with 0 or 1, as those of HNC's plugin do.`
 
 // errReported is an error about which everything has been said.
 var errReported = errors.New("the errors above were reported")

@@ -15,12 +15,18 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/holdfast-dev/holdfast/internal/cli/hns"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
-// completionName is what kubectl looks for on PATH to complete the arguments of
-// "kubectl holdfast": the same binary under another name.
-const completionName = "kubectl_complete-holdfast"
+// The binary is one plugin or another by the name under which it is called. To
+// complete the arguments of a plugin, kubectl looks for it on PATH by a name with
+// another prefix.
+const (
+	hnsPlugin        = "hns"
+	pluginPrefix     = "kubectl-"
+	completionPrefix = "kubectl_complete-"
+)
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
@@ -33,32 +39,37 @@ func Main() int {
 // run is Main without the process. The first argument is the program's name.
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	s := ui.NewStreams(streams)
+	plugin, typed := called(args)
 	root := newRootCommand(s)
-	root.SetArgs(arguments(args))
+	if plugin == hnsPlugin {
+		root = newHNSRootCommand(s)
+	}
+	root.SetArgs(typed)
 	command, err := root.ExecuteContextC(ctx)
 	report(s, command, err)
 	return exitCode(err)
 }
 
-// arguments are those of the command line. Asked for completions by kubectl,
-// they are what is typed so far, and cobra's hidden command answers.
-func arguments(args []string) []string {
+// called says which plugin is meant, and what is typed. Asked for completions by
+// kubectl, that is the words so far, and cobra's hidden command answers.
+func called(args []string) (plugin string, typed []string) {
 	if len(args) == 0 {
-		return nil
+		return "", nil
 	}
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
-	if name == completionName {
-		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
+	if plugin, ok := strings.CutPrefix(name, completionPrefix); ok {
+		return plugin, append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
 	}
-	return args[1:]
+	return strings.TrimPrefix(name, pluginPrefix), args[1:]
 }
 
 func report(s *ui.Streams, command *cobra.Command, err error) {
-	if err == nil || errors.Is(err, errReported) || errors.Is(err, errRefused) {
+	if err == nil || errors.Is(err, errReported) || errors.Is(err, errRefused) || errors.Is(err, hns.ErrTold) {
 		return
 	}
 	s.Error(err)
-	if _, ok := errors.AsType[usageError](err); ok {
+	_, ours := errors.AsType[usageError](err)
+	if _, theirs := errors.AsType[hns.UsageError](err); ours || theirs {
 		s.Notef("%s", fmt.Sprintf("see '%s --help'", command.CommandPath()))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/holdfast-dev/holdfast/internal/cli/hns"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
@@ -23,7 +24,9 @@ ResourceDeletionProtections protect objects without a label, by what they
 select; a DeletionOverride lets one protected object go for a while.
 
 "why drain NODE" says before an upgrade what would hold up the drain of a node,
-and "drains" lists the pods that wait for their operators to move them.`
+and "drains" lists the pods that wait for their operators to move them.
+
+"hns" has the commands of HNC's plugin, for trees of namespaces.`
 
 // Command is the whole command line, for its reference. It is not run.
 func Command() *cobra.Command {
@@ -33,23 +36,16 @@ func Command() *cobra.Command {
 func newRootCommand(s *ui.Streams) *cobra.Command {
 	c := newClients(s)
 	root := &cobra.Command{
-		Use:           "kubectl-holdfast",
-		Short:         "Keep a shared cluster safe to change",
-		Long:          rootHelp,
-		Args:          knownSubcommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:   "kubectl-holdfast",
+		Short: "Keep a shared cluster safe to change",
+		Long:  rootHelp,
+		Args:  knownSubcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// People type "kubectl holdfast": help shows that.
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl holdfast"},
 	}
-	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.ErrOut)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	c.flags.AddFlags(root.PersistentFlags())
-	c.completeConfigFlags(root)
-
+	c.equip(root)
 	root.AddCommand(
 		newProtectCommand(c, nil),
 		newUnprotectCommand(c, nil),
@@ -58,10 +54,30 @@ func newRootCommand(s *ui.Streams) *cobra.Command {
 		newWhyCommand(c),
 		newOverrideCommand(c),
 		newDrainsCommand(c, nil),
+		hns.Command(s, c.flags),
 		newVersionCommand(c, nil),
 		newExitCodesTopic(),
 	)
 	return root
+}
+
+// newHNSRootCommand is the command line of kubectl hns.
+func newHNSRootCommand(s *ui.Streams) *cobra.Command {
+	c := newClients(s)
+	root := hns.Root(s, c.flags)
+	c.equip(root)
+	return root
+}
+
+// equip gives a root its streams and the flags of the connection. Errors are
+// reported once, by Main.
+func (c *clients) equip(root *cobra.Command) {
+	root.SetIn(c.In)
+	root.SetOut(c.Out)
+	root.SetErr(c.ErrOut)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	c.flags.AddFlags(root.PersistentFlags())
+	c.completeConfigFlags(root)
 }
 
 // knownSubcommand refuses arguments of a command that only has subcommands: they

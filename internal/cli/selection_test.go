@@ -104,6 +104,13 @@ func TestRun_exitCodes(t *testing.T) {
 		{"a flag that is not there", "kubectl-holdfast protected --all", exitUsage, "", "see 'kubectl holdfast protected --help'"},
 		{"a superfluous argument", "kubectl-holdfast version 1", exitUsage, "", "takes no arguments"},
 		{"a kubeconfig that is not there", "kubectl-holdfast protected --kubeconfig=/does/not/exist", exitError, "", "/does/not/exist"},
+		{"the other plugin", "/some/where/kubectl-hns", exitOK, "kubectl hns [command]", ""},
+		{"the other plugin on Windows", "kubectl-hns.exe version", exitOK, "kubectl-hns version ", ""},
+		{"the other plugin below this one", "kubectl-holdfast hns version", exitOK, "kubectl-hns version ", ""},
+		{"its exit code for what makes no sense", "kubectl-hns tree --none", exitError, "", "see 'kubectl hns tree --help'"},
+		{"and below this one", "kubectl-holdfast hns tree --none", exitError, "", "see 'kubectl holdfast hns tree --help'"},
+		{"what it says itself is not said twice", "kubectl-hns tree", exitError, "Error: Must specify the root", ""},
+		{"kubectl asks for completions of the other plugin", "kubectl_complete-hns tre", exitOK, "tree\t", ""},
 		{"kubectl asks for completions", "/some/where/kubectl_complete-holdfast unp", exitOK, "unprotect\t", ""},
 	}
 	for _, tt := range tests {

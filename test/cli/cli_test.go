@@ -7,28 +7,18 @@
 package cli
 
 import (
-	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-)
-
-const (
-	eventuallyTimeout  = 30 * time.Second
-	eventuallyInterval = 100 * time.Millisecond
+	"github.com/holdfast-dev/holdfast/test/cli/script"
 )
 
 // TestScripts run side by side: each has a namespace of its own.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, params(t, testscript.Params{Dir: "testdata"}))
+	testscript.Run(t, script.Params(t, testkit.Shared(t), testscript.Params{Dir: "testdata"}))
 }
 
 // TestScriptsAlone change the cluster for everybody, so they run one by one, and
@@ -41,88 +31,7 @@ func TestScriptsAlone(t *testing.T) {
 	for _, file := range files {
 		// Scripts are parallel tests: this one ends before the next begins.
 		t.Run("alone", func(t *testing.T) {
-			testscript.Run(t, params(t, testscript.Params{Files: []string{file}}))
+			testscript.Run(t, script.Params(t, testkit.Shared(t), testscript.Params{Files: []string{file}}))
 		})
-	}
-}
-
-// params gives a script a cluster, a namespace NS, and the commands kubectl,
-// exits and eventually.
-func params(t *testing.T, p testscript.Params) testscript.Params {
-	env := testkit.Shared(t)
-	bin := t.TempDir()
-	if err := os.Symlink(env.Cluster.Kubectl, filepath.Join(bin, "kubectl")); err != nil {
-		t.Fatal(err)
-	}
-	p.RequireUniqueNames = true
-	p.Setup = func(e *testscript.Env) error {
-		e.Setenv("NS", env.Namespace(t))
-		e.Setenv("HOME", e.WorkDir)
-		e.Setenv("KUBECONFIG", env.Kubeconfig)
-		e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
-		return nil
-	}
-	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"kubectl":    kubectl,
-		"exits":      exits,
-		"eventually": eventually,
-	}
-	return p
-}
-
-// kubectl is "exec kubectl", so that scripts read as what people type.
-func kubectl(ts *testscript.TestScript, neg bool, args []string) {
-	err := ts.Exec("kubectl", args...)
-	switch {
-	case neg && err == nil:
-		ts.Fatalf("unexpected success")
-	case !neg && err != nil:
-		ts.Fatalf("unexpected failure: %v", err)
-	}
-}
-
-// exits runs a command that must end with a certain exit code:
-//
-//	exits 3 kubectl holdfast why delete namespace $NS
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("run %s: %v", args[1], err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("got exit code %d, want %d", got, want)
-	}
-}
-
-// eventually runs a command until it succeeds, or with "!" before the command
-// until it fails: what controllers do and what the authorizer knows takes a
-// moment.
-func eventually(ts *testscript.TestScript, neg bool, args []string) {
-	fails := len(args) > 0 && args[0] == "!"
-	if fails {
-		args = args[1:]
-	}
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: eventually [!] COMMAND...")
-	}
-	deadline := time.Now().Add(eventuallyTimeout)
-	for {
-		err := ts.Exec(args[0], args[1:]...)
-		if (err != nil) == fails {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s: still not so: %v", strings.Join(args, " "), err)
-		}
-		time.Sleep(eventuallyInterval) //nolint:forbidigo // a script waits for a command, which has no event
 	}
 }

@@ -1,0 +1,106 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package script is what the scripts of the command line have in common: kubectl
+// on a cluster, and what a script waits for and looks at.
+package script
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+const (
+	eventuallyTimeout  = 30 * time.Second
+	eventuallyInterval = 100 * time.Millisecond
+)
+
+// Params gives a script a cluster, a namespace NS, and the commands kubectl,
+// exits and eventually.
+func Params(t *testing.T, env *testkit.Env, p testscript.Params) testscript.Params {
+	bin := t.TempDir()
+	if err := os.Symlink(env.Cluster.Kubectl, filepath.Join(bin, "kubectl")); err != nil {
+		t.Fatal(err)
+	}
+	p.RequireUniqueNames = true
+	p.Setup = func(e *testscript.Env) error {
+		e.Setenv("NS", env.Namespace(t))
+		e.Setenv("HOME", e.WorkDir)
+		e.Setenv("KUBECONFIG", env.Kubeconfig)
+		e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
+		return nil
+	}
+	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"kubectl":    kubectl,
+		"exits":      exits,
+		"eventually": eventually,
+	}
+	return p
+}
+
+// kubectl is "exec kubectl", so that scripts read as what people type.
+func kubectl(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec("kubectl", args...)
+	switch {
+	case neg && err == nil:
+		ts.Fatalf("unexpected success")
+	case !neg && err != nil:
+		ts.Fatalf("unexpected failure: %v", err)
+	}
+}
+
+// exits runs a command that must end with a certain exit code:
+//
+//	exits 3 kubectl holdfast why delete namespace $NS
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("run %s: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("got exit code %d, want %d", got, want)
+	}
+}
+
+// eventually runs a command until it succeeds, or with "!" before the command
+// until it fails: what controllers do and what the authorizer knows takes a
+// moment.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	fails := len(args) > 0 && args[0] == "!"
+	if fails {
+		args = args[1:]
+	}
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: eventually [!] COMMAND...")
+	}
+	deadline := time.Now().Add(eventuallyTimeout)
+	for {
+		err := ts.Exec(args[0], args[1:]...)
+		if (err != nil) == fails {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: still not so: %v", strings.Join(args, " "), err)
+		}
+		time.Sleep(eventuallyInterval) //nolint:forbidigo // a script waits for a command, which has no event
+	}
+}
