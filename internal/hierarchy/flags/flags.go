@@ -110,12 +110,12 @@ func (f *Flags) Read() (Given, error) {
 	if f.set == nil {
 		return out, nil
 	}
-	if f.hrq {
-		return Given{}, errors.New("--" + enableHRQ + ": Holdfast does not enforce HierarchicalResourceQuotas yet, so those that you rely on would have no effect; " +
-			"stay with HNC while you need them, or remove the flag and the quotas")
-	}
 	problems := f.readLists(&out)
 	problems = append(problems, f.readIncluded(&out)...)
+	if f.hrq {
+		problems = append(problems, errors.New("--"+enableHRQ+": Holdfast does not enforce HierarchicalResourceQuotas yet, so those that you rely on would have no effect; "+
+			"stay with HNC while you need them, or remove the flag and the quotas"))
+	}
 	if len(problems) > 0 {
 		return Given{}, errors.Join(problems...)
 	}
