@@ -17,10 +17,12 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion"
 	"github.com/holdfast-dev/holdfast/internal/eviction"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/admit"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/keep"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+	"github.com/holdfast-dev/holdfast/internal/platform/ownership/writers"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
@@ -73,7 +75,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 	})
 	eviction.RegisterMetrics(metrics.Registry)
 	trees, err := hierarchy.NewGuard(hierarchy.Options{
-		Manager: g.mgr, Dynamic: g.dynamic, Kinds: g.kinds, Namespace: g.options.Namespace, Users: []string{g.user},
+		Manager: g.mgr, Dynamic: g.dynamic, Client: g.clientset, Kinds: g.kinds, Namespace: g.options.Namespace, Users: []string{g.user},
 		Config:  g.config.Current,
 		Changed: g.admission.Wake,
 	})
@@ -81,6 +83,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 		return nil, err
 	}
 	keep.RegisterMetrics(metrics.Registry)
+	admit.RegisterMetrics(metrics.Registry)
 	return []feature{
 		{
 			name:  "deletion",
@@ -116,12 +119,8 @@ func (g *guard) newFeatures() ([]feature, error) {
 			scope: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope {
 				return settings.Scope(&c.Hierarchy)
 			},
-			policies: func(c *configv1alpha1.HoldfastConfiguration, _ scope.Selection) []admission.Policy {
-				return trees.Policies(c)
-			},
-			webhooks: func(c *configv1alpha1.HoldfastConfiguration, _ scope.Scope) []admission.Webhook {
-				return trees.Webhooks(c)
-			},
+			policies: func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Policy { return trees.Policies() },
+			webhooks: func(*configv1alpha1.HoldfastConfiguration, scope.Scope) []admission.Webhook { return trees.Webhooks() },
 			setup:      trees.SetupWithManager,
 			wake:       trees.Wake,
 			ready:      trees.Ready,
@@ -169,5 +168,6 @@ func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.
 		}
 	}
 	d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)
+	d.Policies = append(d.Policies, writers.Policy(marked, self.Users))
 	return d, nil
 }

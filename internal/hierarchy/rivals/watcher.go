@@ -51,6 +51,9 @@ func NewWatcher(o Options) *Watcher {
 // Alone says whether Holdfast may write and refuse: not before the first look.
 func (w *Watcher) Alone() bool { return w.last.Load().Alone() }
 
+// Looked says whether there was a first look.
+func (w *Watcher) Looked() bool { return w.last.Load().state != notKnown }
+
 // Verdict is the last one.
 func (w *Watcher) Verdict() Verdict { return *w.last.Load() }
 

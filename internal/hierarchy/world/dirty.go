@@ -72,6 +72,7 @@ func (s *state) settle(b *batch) Dirty {
 	if len(b.edits) > 0 {
 		s.tree, changed = before.Apply(b.edits...)
 	}
+	s.countExternal(before, changed, b)
 	if !s.complete {
 		return Dirty{}
 	}
@@ -113,6 +114,21 @@ func (s *state) inOrder(at CopyRef) bool {
 	}
 	from := s.objects[at.Key][have.From]
 	return from != nil && from.Digest == have.Digest
+}
+
+// countExternal counts the namespaces whose labels are somebody else's. New ones are
+// asked about only where there are any.
+func (s *state) countExternal(before *tree.Tree, changed []string, b *batch) {
+	had := s.external > 0
+	for _, name := range changed {
+		if o := before.Get(name); o != nil && o.External {
+			s.external--
+		}
+		if o := s.tree.Get(name); o != nil && o.External {
+			s.external++
+		}
+	}
+	b.declared = b.declared || had != (s.external > 0)
 }
 
 // follow takes in that something else follows for a namespace than before.

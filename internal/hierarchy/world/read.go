@@ -5,14 +5,19 @@ package world
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/pager"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
@@ -267,4 +272,32 @@ func (w *World) Namespaces() []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(w.state.namespaces))
+}
+
+// External says whether there are external namespaces.
+func (w *World) External() bool {
+	v := w.view.Load()
+	return v != nil && v.External
+}
+
+// Read reads all sources of some kinds, which need not be known, as some rules would
+// treat them.
+func (w *World) Read(ctx context.Context, kinds []inventory.Kind, rules propagate.Rules) (*propagate.Sources, error) {
+	out := propagate.NewSources(rules)
+	for _, k := range kinds {
+		objects := w.o.Dynamic.Resource(k.Resource)
+		err := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = "!" + hncv1alpha2.LabelInheritedFrom
+			return objects.List(ctx, o)
+		}).EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+			if u, ok := o.(*unstructured.Unstructured); ok {
+				out = out.With(rules.NewSource(describe(k.GroupKind(), u)))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", k.GroupResource(), err)
+		}
+	}
+	return out, nil
 }

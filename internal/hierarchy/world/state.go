@@ -40,8 +40,9 @@ type state struct {
 	objects  map[propagate.Key]map[string]*Source
 	copies   map[propagate.Key]map[string]*Copy
 	copiesIn map[string]sets.Set[propagate.Key]
-	// total is how many copies there are.
-	total int
+	// total is how many copies there are, and external how many namespaces whose
+	// labels are somebody else's.
+	total, external int
 }
 
 // kind is one that is copied.

@@ -67,6 +67,8 @@ type View struct {
 	Tree      *tree.Tree
 	Sources   *propagate.Sources
 	Resources []Resource
+	// External says that there are external namespaces.
+	External bool
 }
 
 // New makes a World.
@@ -194,7 +196,9 @@ func (w *World) change(edit func(*state, *batch)) {
 	first := w.view.Load() == nil && w.state.complete
 	declared := b.declared || first
 	if w.state.complete {
-		w.view.Store(&View{Settings: w.state.settings, Tree: w.state.tree, Sources: w.state.sources, Resources: w.state.resources})
+		w.view.Store(&View{
+			Settings: w.state.settings, Tree: w.state.tree, Sources: w.state.sources, Resources: w.state.resources, External: w.state.external > 0,
+		})
 	}
 	w.mu.Unlock()
 	if first {

@@ -27,6 +27,9 @@ type Policy struct {
 	// Mode becomes the binding's validationActions; a policy that is off is not
 	// written at all.
 	Mode configv1alpha1.Mode
+	// Undecided leaves what stands of the policy as it is, also if nothing does: what
+	// it should say is not known yet. All but Name is ignored.
+	Undecided bool
 	// WarnOnly keeps Enforce at a warning.
 	WarnOnly bool
 	// Echo selects objects for which a refusal is sent as a warning too, for
@@ -52,6 +55,9 @@ type Webhook struct {
 	// Mutating says that the webhook changes objects. It is then asked before all
 	// policies and validating webhooks, and not again after other mutating ones.
 	Mutating bool
+	// Undecided leaves what stands of the webhook as it is, also if nothing does. All
+	// but Name, Mutating, Path and Handler is ignored.
+	Undecided bool
 	// Path at which Handler is served.
 	Path string
 	// Handler answers.

@@ -18,6 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// The kinds of admission objects.
+const (
+	policyKind     = "ValidatingAdmissionPolicy"
+	bindingKind    = "ValidatingAdmissionPolicyBinding"
+	mutatingKind   = "MutatingWebhookConfiguration"
+	validatingKind = "ValidatingWebhookConfiguration"
+)
+
 type objectKey struct{ kind, name string }
 
 func keyOf(o client.Object) objectKey { return objectKey{kindOf(o), o.GetName()} }
@@ -25,13 +33,13 @@ func keyOf(o client.Object) objectKey { return objectKey{kindOf(o), o.GetName()}
 func kindOf(o client.Object) string {
 	switch o.(type) {
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		return "ValidatingAdmissionPolicy"
+		return policyKind
 	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
-		return "ValidatingAdmissionPolicyBinding"
+		return bindingKind
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		return "MutatingWebhookConfiguration"
+		return mutatingKind
 	default:
-		return "ValidatingWebhookConfiguration"
+		return validatingKind
 	}
 }
 

@@ -156,12 +156,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		r.report(metav1.ConditionFalse, v1alpha1.ReasonRefused, err.Error())
 		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
-	return r.install(ctx, render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle))
+	return r.install(ctx, wanted, anchor)
 }
 
 // install brings about what is desired and says how that went. When the same was
 // there before, what has to be written was changed or deleted by hand.
-func (r *Reconciler) install(ctx context.Context, desired []client.Object) (reconcile.Result, error) {
+func (r *Reconciler) install(ctx context.Context, wanted Wanted, anchor types.UID) (reconcile.Result, error) {
+	desired := render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle)
 	repairing := equality.Semantic.DeepEqual(desired, r.installed)
 	if repairing && r.brake.Tokens() < 1 {
 		return reconcile.Result{RequeueAfter: brakePause}, nil
@@ -173,7 +174,8 @@ func (r *Reconciler) install(ctx context.Context, desired []client.Object) (reco
 	if r.behind(current) {
 		return reconcile.Result{RequeueAfter: cachePause}, nil
 	}
-	written, err := r.sync(ctx, desired, current)
+	stays := wanted.Declaration.stays(desired, current, anchor, r.options.Endpoint, wanted.CABundle)
+	written, err := r.sync(ctx, stays, current)
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil // the cache is behind; its event comes
 	}

@@ -48,7 +48,7 @@ type Endpoint struct {
 func render(d Declaration, anchor types.UID, endpoint Endpoint, caBundle []byte) []client.Object {
 	var out []client.Object
 	for _, p := range d.Policies {
-		if p.Mode == configv1alpha1.ModeOff {
+		if p.Mode == configv1alpha1.ModeOff || p.Undecided {
 			continue
 		}
 		out = append(out, renderPolicy(p, anchor), renderBinding(p, anchor))
@@ -57,6 +57,13 @@ func render(d Declaration, anchor types.UID, endpoint Endpoint, caBundle []byte)
 		}
 	}
 	validating, mutating := renderWebhooks(d.Webhooks, endpoint, caBundle)
+	return append(out, renderConfigurations(validating, mutating, anchor)...)
+}
+
+// renderConfigurations makes the objects that webhooks stand in.
+func renderConfigurations(
+	validating []admissionregistrationv1.ValidatingWebhook, mutating []admissionregistrationv1.MutatingWebhook, anchor types.UID,
+) (out []client.Object) {
 	if len(mutating) > 0 { // before the others: see Published
 		out = append(out, &admissionregistrationv1.MutatingWebhookConfiguration{
 			ObjectMeta: objectMeta(WebhookConfigurationName, anchor),
@@ -161,7 +168,7 @@ func renderWebhooks(declared []Webhook, endpoint Endpoint, caBundle []byte) (
 		return nil, nil
 	}
 	for _, w := range declared {
-		if w.Mode == configv1alpha1.ModeOff {
+		if w.Mode == configv1alpha1.ModeOff || w.Undecided {
 			continue
 		}
 		spec := renderWebhook(w, endpoint, caBundle)
