@@ -139,13 +139,17 @@ func testAnchors(t *testing.T, s *server) {
 
 func testConfigurations(t *testing.T, s *server) {
 	a := s.namespace(t, "labels: {}").GetName()
-	s.below(t, a)
+	b := s.below(t, a).GetName()
+	for _, in := range []string{a, b} {
+		s.create(t, in, "{apiVersion: v1, kind: ConfigMap, metadata: {name: at-odds}}")
+	}
 	config := "{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HNCConfiguration, metadata: {name: config}, spec: {%s}}"
 	for _, tt := range []struct{ name, spec, want string }{
 		{"nothing", "", "ok"},
 		{"a resource that is not served", "resources: [{resource: roads}]", "422 no resource roads"},
 		{"roles by another name", "resources: [{resource: role}]", "422 always propagated"},
-		{"a new resource in the singular", "resources: [{resource: ConfigMap}]", "ok"},
+		{"a new resource in the singular, with objects at odds", "resources: [{resource: ConfigMap}]", "409 ConfigMap " + b + "/at-odds by that in " + a},
+		{"a new resource whose objects must ask", "resources: [{resource: configmaps, mode: AllowPropagate}]", "ok"},
 		{"an excluded namespace", "excludedNamespaces: [a]", "ok"},
 		{"an excluded namespace that is none", "excludedNamespaces: ['*']", "422"},
 	} {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
-	"github.com/holdfast-dev/holdfast/internal/hierarchy/kinds"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 )
 
@@ -36,7 +36,7 @@ func judgeConfiguration(ctx context.Context, o *Options, req *admissionv1.Admiss
 	}
 	resources := make([]rules.Resource, 0, len(c.Spec.Resources))
 	for _, r := range c.Spec.Resources {
-		resources = append(resources, kinds.Resolved(served, r))
+		resources = append(resources, resolved(served, r))
 	}
 	op, after := rules.Operation(req.Operation), rulesAfter(w, resources)
 	v := w.HNCConfiguration(op, c.Name, resources, propagate.NewSources(after))
@@ -55,6 +55,12 @@ func judgeConfiguration(ctx context.Context, o *Options, req *admissionv1.Admiss
 		return answer{}, errors.New("look at the objects that would be copied: nothing is known of them")
 	}
 	return answer{Verdict: w.HNCConfiguration(op, c.Name, resources, sources)}, nil
+}
+
+// resolved is an entry with what it means, which is what the World takes it for.
+func resolved(served *inventory.Snapshot, r hncv1alpha2.ResourceSpec) rules.Resource {
+	k, ok := world.Find(served, r.Group, r.Resource)
+	return rules.Resource{ResourceSpec: r, Served: ok, Namespaced: k.Namespaced, Kind: k.GroupKind()}
 }
 
 // rulesAfter are the rules that a configuration makes.

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	differentNamespaces = 400
-	differentObjects    = 400
+	differentNamespaces = 250
+	differentObjects    = 250
 )
 
 // text of a verdict, as verdict writes those of the API server. The keys of tree

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +36,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
-	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -48,6 +48,7 @@ type server struct {
 	installer *admission.Reconciler
 	calls     atomic.Int64 // of the webhooks
 	down      atomic.Bool
+	notYet    atomic.Bool // known what is wanted
 }
 
 // copiedHere are the kinds that are copied, beside those that always are.
@@ -95,13 +96,15 @@ func (s *server) install(t *testing.T) {
 		mux.ServeHTTP(w, req)
 	}))
 	t.Cleanup(listener.Close)
+	objects, err := dynamic.NewForConfig(s.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	webhooks := admit.NewHandlers(admit.Options{
 		World:    func() (rules.World, error) { return s.world(t.Context()) },
 		Settings: func() settings.Settings { return s.settings },
 		Users:    []string{holdfast}, Kinds: served, Client: s.clientset,
-		Sources: func(ctx context.Context, _ []inventory.Kind, r propagate.Rules) (*propagate.Sources, error) {
-			return s.sources(ctx, r)
-		},
+		Sources: admit.ReadSources(objects),
 	}).Webhooks(admit.WebhookOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}, External: true})
 	for _, w := range webhooks {
 		mux.Handle(w.Path, w.Handler)
@@ -111,6 +114,9 @@ func (s *server) install(t *testing.T) {
 	r := admission.NewReconciler(s.as(t, "holdfast"), admission.Options{
 		Endpoint: admission.Endpoint{URL: listener.URL},
 		Wanted: func() (admission.Wanted, error) {
+			if s.notYet.Load() {
+				return admission.Wanted{}, admission.ErrNotYet
+			}
 			return admission.Wanted{
 				Declaration: admission.Declaration{Policies: append(policies, self.Policy()), Webhooks: webhooks},
 				CABundle:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: listener.Certificate().Raw}),

@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// These show that weak points of HNC are absent, by the numbers that
-// docs/compatibility.md gives them. Those that need an API server are in
-// integration_test.go.
+// These show that weak points of HNC are absent, by the numbers under which they were
+// listed. Those that need an API server are in TestIntegration.
 
 func resources(names ...string) (out []schema.GroupResource) {
 	for _, n := range names {

@@ -4,6 +4,7 @@
 package admit
 
 import (
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -184,9 +185,9 @@ var (
 
 // changes leaves out updates that change none of some fields.
 func changes(fields ...string) admissionregistrationv1.MatchCondition {
-	expression := "request.operation != 'UPDATE'"
+	terms := []string{"request.operation != 'UPDATE'"}
 	for _, f := range fields {
-		expression += " || " + field("object", f) + " != " + field("oldObject", f)
+		terms = append(terms, field("object", f)+" != "+field("oldObject", f))
 	}
-	return admissionregistrationv1.MatchCondition{Name: "changes", Expression: expression}
+	return admissionregistrationv1.MatchCondition{Name: "changes", Expression: strings.Join(terms, " || ")}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -63,6 +64,15 @@ type Object struct {
 	Type string
 	// Finalizers says whether it has any.
 	Finalizers bool
+}
+
+// Describe is what counts of an object in a namespace.
+func Describe(kind schema.GroupKind, namespace string, u *unstructured.Unstructured) Object {
+	kindOfSecret, _, _ := unstructured.NestedString(u.Object, "type")
+	return Object{
+		Kind: kind, Namespace: namespace, Name: u.GetName(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
+		Type: kindOfSecret, Finalizers: len(u.GetFinalizers()) > 0,
+	}
 }
 
 // IsCopy says whether the object says that it is a copy.

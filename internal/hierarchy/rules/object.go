@@ -92,7 +92,7 @@ func (w World) source(kind schema.GroupKind, namespace string, before, after *un
 	if v := annotationsOf(annotations, old); v.Denied != nil {
 		return v
 	}
-	s := w.Sources.Rules().NewSource(describe(kind, namespace, after))
+	s := w.Sources.Rules().NewSource(propagate.Describe(kind, namespace, after))
 	if lost := w.Sources.Overwritten(w.Tree, s); len(lost) > 0 {
 		return conflict("%s %q would take the place of others of its name, in the namespaces %s", kind.Kind, after.GetName(), strings.Join(lost, ", "))
 	}
@@ -126,13 +126,4 @@ func annotationsOf(annotations, old map[string]string) Verdict {
 		return badRequest("only one of these annotations can be set: %s", strings.Join(set, ", "))
 	}
 	return allowed
-}
-
-// describe is what counts of an object.
-func describe(kind schema.GroupKind, namespace string, u *unstructured.Unstructured) propagate.Object {
-	kindOfSecret, _, _ := unstructured.NestedString(u.Object, "type")
-	return propagate.Object{
-		Kind: kind, Namespace: namespace, Name: u.GetName(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
-		Type: kindOfSecret, Finalizers: len(u.GetFinalizers()) > 0,
-	}
 }
