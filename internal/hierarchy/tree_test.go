@@ -147,12 +147,31 @@ func TestTree_orphans(t *testing.T) {
 		{"a parent that goes leaves orphans, with their copies", `
 			tree a b<a
 			put cm a/x v=1
+			put cm a/held v=1
 			see copies cm x: a b<a
+			see copies cm held: a b<a
+			set cm a/held {"metadata":{"finalizers":["example.com/held"]}}
 			past delete ns a
+			see copies cm x: b<a
+			fence
+			see copies cm x: b<a
+			set cm a/held {"metadata":{"finalizers":null}}
 			see there ns a: no
 			see problems b: ActivitiesHalted/ParentMissing
-			see copies cm x: b<a
 			see labels b: b=0
+			fence
+			see copies cm x: b<a
+			see copies cm held: b<a
+		`},
+		{"an orphan that is set free loses what it had from above", `
+			tree a b<a
+			put cm a/x v=1
+			see copies cm x: a b<a
+			past delete ns a
+			see problems b: ActivitiesHalted/ParentMissing
+			see copies cm x: b<a
+			parent b=
+			see copies cm x:
 		`},
 		{"a parent that comes makes it good", `
 			tree b c<b

@@ -38,6 +38,13 @@ func (p *progress) moved(namespaces sets.Set[string]) {
 	p.fresh = p.fresh.Union(namespaces)
 }
 
+// waiting are the namespaces that somebody may wait for.
+func (p *progress) waiting() sets.Set[string] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fresh.Clone()
+}
+
 func (p *progress) begin(at world.CopyRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
