@@ -6,11 +6,13 @@ package hierarchy_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -26,6 +28,7 @@ import (
 //	put cm a/x K=V …      an object: fields of its data, +label=V, @annotation=V, !finalizer
 //	set cm a/x JSON       a merge patch
 //	delete cm a/x         asks for it to be deleted
+//	scale deploy a/x 3    by its /scale
 //	fence                 waits until all that happened before was looked at
 //	see WHAT: TEXT        waits until it is so; see_test.go has what can be seen
 //	past …                does it as one whom admission lets do everything
@@ -95,6 +98,8 @@ func (r *rig) do(line string) {
 		r.patch(c, words[1], words[2], strings.Join(words[3:], " "))
 	case "delete":
 		r.deleted(c, words[1], words[2])
+	case "scale":
+		r.scale(c, words[1], words[2], words[3])
 	case "fence":
 		r.fence()
 	default:
@@ -204,100 +209,19 @@ func (r *rig) fence() {
 	r.put(r.Client, "secret", "fence/"+n, []string{"@" + hncv1alpha2.AnnotationAll + "=true"})
 	r.grow(r.Client, n+"^fence")
 	for _, kind := range []string{"cm", "role", "rb", "deploy", "secret"} {
-		r.see("copies "+kind+" "+n, "fence "+n+"<fence")
+		r.see("there "+kind+" "+n+"/"+n, "yes")
 	}
 }
 
-// sights are what can be seen.
-var sights = map[string]func(r *rig, args []string) string{
-	// labels c: a=1 c=0     the depths in the tree labels of a namespace
-	"labels": func(r *rig, args []string) string {
-		u := r.get("ns", args[0])
-		if u == nil {
-			return absent
-		}
-		var out []string
-		for key, depth := range u.GetLabels() {
-			if above, is := strings.CutSuffix(key, hncv1alpha2.LabelTreeDepthSuffix); is {
-				out = append(out, r.short(above)+"="+depth)
-			}
-		}
-		slices.Sort(out)
-		return strings.Join(out, " ")
-	},
-	// label ns a KEY: value
-	"label": func(r *rig, args []string) string {
-		u := r.get(args[0], args[1])
-		if u == nil {
-			return absent
-		}
-		return text(u.GetLabels(), r.long(args[2]))
-	},
-	// annotation ns a KEY: value
-	"annotation": func(r *rig, args []string) string {
-		u := r.get(args[0], args[1])
-		if u == nil {
-			return absent
-		}
-		return text(u.GetAnnotations(), r.long(args[2]))
-	},
-	// children a: b c       as the HierarchyConfiguration says
-	"children": func(r *rig, args []string) string {
-		return strings.Join(r.hierarchy(args[0]).Status.Children, " ")
-	},
-	// problems b: ActivitiesHalted/ParentMissing    its conditions
-	"problems": func(r *rig, args []string) string {
-		var out []string
-		for _, c := range r.hierarchy(args[0]).Status.Conditions {
-			out = append(out, c.Type+"/"+c.Reason)
-		}
-		return strings.Join(out, " ")
-	},
-	// message b ParentMissing: text of the condition
-	"message": func(r *rig, args []string) string {
-		for _, c := range r.hierarchy(args[0]).Status.Conditions {
-			if c.Reason == args[1] {
-				return c.Message
-			}
-		}
-		return none
-	},
-	// copies cm x: a b<a    where an object of the name is, and from where
-	"copies": func(r *rig, args []string) string { return strings.Join(r.copies(args[0], args[1]), " ") },
-	// anchor a/s: Ok        its state
-	"anchor": func(r *rig, args []string) string {
-		u := r.get("anchor", args[0])
-		if u == nil {
-			return absent
-		}
-		return field(u, "status.status")
-	},
-	// finalizers hc a: hnc.x-k8s.io/hasSubnamespace
-	"finalizers": func(r *rig, args []string) string {
-		u := r.get(args[0], args[1])
-		if u == nil {
-			return absent
-		}
-		return strings.Join(u.GetFinalizers(), " ")
-	},
-	// field cm a/x data.v: 1
-	"field": func(r *rig, args []string) string {
-		u := r.get(args[0], args[1])
-		if u == nil {
-			return absent
-		}
-		return field(u, args[2])
-	},
-	// there ns s: yes       or no, or going while it is being deleted
-	"there": func(r *rig, args []string) string {
-		switch u := r.get(args[0], args[1]); {
-		case u == nil:
-			return absent
-		case u.GetDeletionTimestamp() != nil:
-			return "going"
-		}
-		return "yes"
-	},
-	// complete b: True Copied     the condition of a namespace
-	"complete": func(r *rig, args []string) string { return r.completion(args[0]) },
+func (r *rig) scale(c client.Client, kind, at, replicas string) {
+	r.t.Helper()
+	n, err := strconv.Atoi(replicas)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	scale := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(n)}}}
+	scale.SetGroupVersionKind(autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
+	if err := c.SubResource("scale").Update(r.t.Context(), r.object(kind, at), client.WithSubResourceBody(scale)); err != nil {
+		r.t.Fatalf("scale %s %s: %v", kind, at, err)
+	}
 }

@@ -74,6 +74,7 @@ func (p *progress) end(at world.CopyRef, err error) (tell bool) {
 	}
 	if _, failed := p.failing[at.Namespace][at.Key]; failed {
 		tell = true
+		p.fresh.Insert(at.Namespace) // it was said that it fails
 		if delete(p.failing[at.Namespace], at.Key); len(p.failing[at.Namespace]) == 0 {
 			delete(p.failing, at.Namespace)
 		}
