@@ -4,6 +4,7 @@
 package hierarchy_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 // The shared cluster copies a few kinds; each test has namespaces of its own.
 func TestMain(m *testing.M) {
+	parallel()
 	os.Exit(testkit.RunWith(m, testkit.Extra{
 		Manifests: []string{"config/crd/hnc", "config/rbac/hierarchy.yaml"},
 		Configuration: `
@@ -24,4 +26,13 @@ hierarchy:
   strippedLabels: [example.com/stripped]
 `,
 	}))
+}
+
+// parallel lets more tests run at once than there are processors: they wait, for
+// namespaces to end above all.
+func parallel() {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -39,7 +42,7 @@ func TestRandom_editsByTwoOnTwoReplicasEndAsRecomputed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &random{rig: &rig{Env: e, WithT: gomega.NewWithT(t), t: t, prefix: "r"}, args: configured(t, "hierarchy: {mode: Enforce}")}
+	r := &random{rig: &rig{Env: e, WithT: gomega.NewWithT(t), t: t, prefix: "r"}, args: configurationOf(t, "hierarchy: {mode: Enforce}")}
 	replicas := []*manager.Process{e.StartManager(t, r.args...), e.StartManager(t, r.args...)}
 	for i := range 10 {
 		r.Apply(t, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+r.name(fmt.Sprint("n", i))+"}}")
@@ -254,4 +257,14 @@ func copied(roles *rbacv1.RoleList, namespace, name string) string {
 		return ""
 	}
 	return ro.Labels[hncv1alpha2.LabelInheritedFrom] + " " + fmt.Sprint(ro.Rules)
+}
+
+// configurationOf are the arguments of a manager with a configuration of its own.
+func configurationOf(t testing.TB, text string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(config.Empty+text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--config", file, "--config-map", ""}
 }

@@ -5,11 +5,13 @@ package keep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -82,9 +84,8 @@ func (k *Keeper) anchor(ctx context.Context, at world.Ref) error {
 	}
 	s := next(p)
 	if s.Make != nil {
-		err := k.o.Client.Create(ctx, s.Make, client.FieldOwner(fieldManager))
-		if err != nil {
-			return fmt.Errorf("make the subnamespace: %w", err)
+		if err := k.o.Client.Create(ctx, s.Make, client.FieldOwner(fieldManager)); err != nil {
+			return errors.Join(fmt.Errorf("make the subnamespace: %w", err), k.missing(ctx, p, err))
 		}
 		writes.WithLabelValues("subnamespace").Inc()
 	}
@@ -100,6 +101,25 @@ func (k *Keeper) anchor(ctx context.Context, at world.Ref) error {
 	}
 	err := k.o.Client.Update(ctx, s.Write, client.FieldOwner(fieldManager))
 	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the anchor: %w", err)
+	}
+	writes.WithLabelValues("anchor").Inc()
+	return nil
+}
+
+// missing says on an anchor that there is no subnamespace, and why it cannot be
+// made. If there is one meanwhile, the watch tells soon.
+func (k *Keeper) missing(ctx context.Context, p *world.AnchorPlan, why error) error {
+	if apierrors.IsAlreadyExists(why) {
+		return nil
+	}
+	k.o.Events.Eventf(p.Anchor, nil, corev1.EventTypeWarning, hncv1alpha2.EventCannotUpdate, "Make", "the subnamespace cannot be made: %v", why)
+	if p.Anchor.Status.State == hncv1alpha2.AnchorMissing {
+		return nil
+	}
+	want := p.Anchor.DeepCopy()
+	want.Status.State = hncv1alpha2.AnchorMissing
+	if err := k.o.Client.Update(ctx, want, client.FieldOwner(fieldManager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the anchor: %w", err)
 	}
 	writes.WithLabelValues("anchor").Inc()

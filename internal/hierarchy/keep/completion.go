@@ -29,6 +29,12 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 	if !known {
 		return nil
 	}
+	for _, u := range p.Unknown {
+		complete = false
+		if u.Failing != "" && problem == "" {
+			problem = fmt.Sprintf("%s cannot be watched: %s", u.Kind.GroupResource(), u.Failing)
+		}
+	}
 	want := completeness(p, complete, problem)
 	if want != nil {
 		want.LastTransitionTime = metav1.Time{Time: k.o.Clock.Now()}

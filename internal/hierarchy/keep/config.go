@@ -65,9 +65,14 @@ func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hnc
 			problems[r.Problem] = append(problems[r.Problem], r.Message)
 			continue
 		}
-		s := hncv1alpha2.ResourceStatus{Group: r.Kind.Resource.Group, Version: r.Kind.Resource.Version, Resource: r.Kind.Resource.Resource, Mode: r.Mode}
+		// As in HNC the name is that of the entry, and sources are counted where they
+		// are copied.
+		s := hncv1alpha2.ResourceStatus{Group: r.Group, Version: r.Kind.Resource.Version, Resource: r.ResourceSpec.Resource, Mode: r.Mode}
 		if r.Known {
-			s.NumPropagatedObjects, s.NumSourceObjects = new(r.Copies), new(r.Sources)
+			s.NumPropagatedObjects = new(r.Copies)
+			if r.Mode != hncv1alpha2.ModeRemove {
+				s.NumSourceObjects = new(r.Sources)
+			}
 		}
 		if r.Failing != "" {
 			failing = append(failing, r.Kind.GroupResource().String()+": "+r.Failing)
@@ -84,6 +89,7 @@ func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hnc
 		add(hncv1alpha2.ConditionNamespace, kind, few(names))
 	}
 	slices.SortFunc(out.Conditions, byReason)
+	slices.SortFunc(out.Resources, byResource)
 	return out
 }
 
@@ -97,13 +103,15 @@ func sameStatus(have, want hncv1alpha2.HNCConfigurationStatus) bool {
 				s.Resources[i].NumPropagatedObjects, s.Resources[i].NumSourceObjects = nil, nil
 			}
 		}
-		slices.SortFunc(s.Resources, func(a, b hncv1alpha2.ResourceStatus) int {
-			return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
-		})
+		slices.SortFunc(s.Resources, byResource)
 		slices.SortFunc(s.Conditions, byReason)
 		return &s
 	}
 	return equality.Semantic.DeepEqual(sorted(have), sorted(want))
+}
+
+func byResource(a, b hncv1alpha2.ResourceStatus) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 }
 
 func byReason(a, b metav1.Condition) int {

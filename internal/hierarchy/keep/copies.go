@@ -31,6 +31,10 @@ const (
 // decide says what to do about a place for a copy.
 func decide(p *world.CopyPlan) action {
 	switch {
+	case p.Action == propagate.Remove && p.SourceGoing && p.Mode != hncv1alpha2.ModeRemove:
+		// Soon the namespace is an orphan, which keeps its copies: it must not depend on
+		// what comes first.
+		return nothing
 	case p.Action == propagate.Remove && p.Have != nil && p.Have.DeletionTimestamp == nil:
 		return remove
 	case p.Action != propagate.Copy || p.From == nil || p.UpToDate():

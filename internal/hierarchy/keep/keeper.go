@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -49,6 +50,7 @@ type World interface {
 	Everything() world.Dirty
 	Copy(world.CopyRef) *world.CopyPlan
 	Wrote(world.CopyRef, *metav1.PartialObjectMetadata, *world.Source)
+	Source(world.CopyRef) *world.SourcePlan
 	Namespace(string) *world.NamespacePlan
 	Anchor(world.Ref) *world.AnchorPlan
 	Config() *world.ConfigPlan
@@ -90,6 +92,7 @@ const (
 	aNamespace  what = "namespace"
 	anAnchor    what = "anchor"
 	aCopy       what = "copy"
+	aSource     what = "source"
 	aCompletion what = "completion"
 	theConfig   what = "config"
 )
@@ -113,7 +116,7 @@ const (
 
 func (i item) priority() int {
 	switch {
-	case i.what == theConfig || i.what == aCompletion:
+	case i.what == theConfig || i.what == aCompletion || i.what == aSource:
 		return statusPriority
 	case i.what != aCopy:
 		return treePriority
@@ -197,21 +200,40 @@ func (k *Keeper) Changed(d world.Dirty) {
 		return
 	}
 	k.progress.moved(d.Moved)
-	for at := range d.Copies {
-		k.progress.begin(at)
-		k.add(item{what: aCopy, kind: at.Kind, name: at.Name, namespace: at.Namespace})
-	}
 	for name := range d.Namespaces {
 		k.add(item{what: aNamespace, name: name})
 	}
 	for at := range d.Anchors {
 		k.add(item{what: anAnchor, namespace: at.Namespace, name: at.Name})
 	}
+	k.addCopies(d.Copies)
+	for at := range d.Sources {
+		k.add(item{what: aSource, kind: at.Kind, name: at.Name, namespace: at.Namespace})
+	}
+	if d.Synced {
+		d.Moved = d.Moved.Union(k.progress.waiting())
+	}
 	for name := range d.Moved {
 		k.add(item{what: aCompletion, name: name})
 	}
 	if d.Config {
 		k.later(item{what: theConfig}, calm)
+	}
+}
+
+// addCopies adds what goes first first: a worker that is idle takes what is there.
+func (k *Keeper) addCopies(copies sets.Set[world.CopyRef]) {
+	items := make([]item, 0, len(copies))
+	for at := range copies {
+		k.progress.begin(at)
+		items = append(items, item{what: aCopy, kind: at.Kind, name: at.Name, namespace: at.Namespace})
+	}
+	for _, priority := range []int{bindingPriority, rolePriority, copyPriority} {
+		for _, i := range items {
+			if i.priority() == priority {
+				k.add(i)
+			}
+		}
 	}
 }
 
@@ -263,6 +285,9 @@ func (k *Keeper) do(ctx context.Context, i item) error {
 		return k.anchor(ctx, world.Ref{Namespace: i.namespace, Name: i.name})
 	case aCopy:
 		return k.copy(ctx, i)
+	case aSource:
+		k.source(i)
+		return nil
 	case aCompletion:
 		return k.completion(ctx, i.name)
 	default:

@@ -29,6 +29,9 @@ func (k *Keeper) namespace(ctx context.Context, name string) error {
 	if p == nil {
 		return nil
 	}
+	if p.DeletingCRD {
+		return k.letGo(ctx, p)
+	}
 	if patch := labelsPatch(p); patch != nil {
 		body, err := json.Marshal(patch)
 		if err != nil {
@@ -128,12 +131,7 @@ func hierarchyOf(p *world.NamespacePlan, now metav1.Time) *hncv1alpha2.Hierarchy
 		if o.Subnamespace {
 			want.Spec = *o.Spec.DeepCopy()
 		}
-		switch {
-		case p.Anchors == 0:
-			controllerutil.RemoveFinalizer(want, hncv1alpha2.FinalizerHasSubnamespace)
-		case have.DeletionTimestamp == nil: // the API server takes no new finalizer then
-			controllerutil.AddFinalizer(want, hncv1alpha2.FinalizerHasSubnamespace)
-		}
+		setFinalizer(want, p)
 		want.Status.Children = slices.Clone(o.Children)
 		want.Status.Conditions = conditions(have.Status.Conditions, o.Conditions, now)
 	}
@@ -144,6 +142,38 @@ func hierarchyOf(p *world.NamespacePlan, now metav1.Time) *hncv1alpha2.Hierarchy
 		return nil // nothing can be made there any more
 	}
 	return want
+}
+
+// setFinalizer keeps a HierarchyConfiguration until the last anchor has gone, if
+// the namespace goes: what it says about cascading deletion is needed to the end.
+// One that is deleted by itself goes.
+func setFinalizer(c *hncv1alpha2.HierarchyConfiguration, p *world.NamespacePlan) {
+	switch {
+	case p.Anchors == 0, c.DeletionTimestamp != nil && p.Namespace.DeletionTimestamp == nil:
+		controllerutil.RemoveFinalizer(c, hncv1alpha2.FinalizerHasSubnamespace)
+	case c.DeletionTimestamp == nil: // the API server takes no new finalizer then
+		controllerutil.AddFinalizer(c, hncv1alpha2.FinalizerHasSubnamespace)
+	}
+}
+
+// letGo lets a HierarchyConfiguration go with its CRD, and says so on it. All else
+// stays as it is.
+func (k *Keeper) letGo(ctx context.Context, p *world.NamespacePlan) error {
+	if p.Config == nil {
+		return nil
+	}
+	want := p.Config.DeepCopy()
+	setFinalizer(want, p)
+	want.Status.Conditions = conditions(p.Config.Status.Conditions, p.Outcome.Conditions, metav1.Time{Time: k.o.Clock.Now()})
+	if equality.Semantic.DeepEqual(want, p.Config) {
+		return nil
+	}
+	err := k.o.Client.Update(ctx, want, client.FieldOwner(fieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("let the HierarchyConfiguration go: %w", err)
+	}
+	writes.WithLabelValues("hierarchyconfiguration").Inc()
+	return nil
 }
 
 // epoch is the time of a condition that follows from another namespace, as HNC

@@ -38,6 +38,13 @@ func (p *progress) moved(namespaces sets.Set[string]) {
 	p.fresh = p.fresh.Union(namespaces)
 }
 
+// waiting are the namespaces that somebody may wait for.
+func (p *progress) waiting() sets.Set[string] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fresh.Clone()
+}
+
 func (p *progress) begin(at world.CopyRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,6 +74,7 @@ func (p *progress) end(at world.CopyRef, err error) (tell bool) {
 	}
 	if _, failed := p.failing[at.Namespace][at.Key]; failed {
 		tell = true
+		p.fresh.Insert(at.Namespace) // it was said that it fails
 		delete(p.failing[at.Namespace], at.Key)
 		if len(p.failing[at.Namespace]) == 0 {
 			delete(p.failing, at.Namespace)

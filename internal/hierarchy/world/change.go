@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -26,8 +27,9 @@ func (s *state) seen(from inventory.ObjectSource, o metav1.Object, b *batch) {
 		b.namespaces.Insert(o.Name)
 	case *hncv1alpha2.HierarchyConfiguration:
 		if o.Name == hncv1alpha2.HierarchyConfigurationName {
+			// One that is being deleted still says what it says, until it is gone.
 			s.configs[o.Namespace] = o
-			b.edit(tree.SetConfig(o.Namespace, configOf(o)))
+			b.edit(tree.SetConfig(o.Namespace, o.Spec.DeepCopy()))
 			b.namespaces.Insert(o.Namespace)
 		}
 	case *hncv1alpha2.SubnamespaceAnchor:
@@ -37,19 +39,12 @@ func (s *state) seen(from inventory.ObjectSource, o metav1.Object, b *batch) {
 			s.hnc, b.config = o, true
 		}
 	case *metav1.PartialObjectMetadata:
-		s.crdSeen = true
-		s.setGoing(o.DeletionTimestamp != nil, b)
+		s.seenDefinition(from, o, b)
 	case *Copy:
 		s.seenCopy(from, o, b)
 	case *unstructured.Unstructured:
 		s.seenSource(from, o, b)
 	}
-}
-
-// configOf is what an object says for the tree. One that is being deleted says
-// nothing any more, unless the CRD goes with it.
-func configOf(o *hncv1alpha2.HierarchyConfiguration) *hncv1alpha2.HierarchyConfigurationSpec {
-	return o.Spec.DeepCopy()
 }
 
 func (s *state) putAnchor(o *hncv1alpha2.SubnamespaceAnchor, b *batch) {
@@ -85,16 +80,9 @@ func (s *state) gone(from inventory.ObjectSource, o metav1.Object, missed bool, 
 			s.hnc, b.config = nil, true
 		}
 	case *metav1.PartialObjectMetadata:
-		s.setGoing(true, b)
+		s.goneDefinition(from, b)
 	case *Copy, *unstructured.Unstructured:
 		s.goneObject(from, o, missed, b)
-	}
-}
-
-func (s *state) setGoing(going bool, b *batch) {
-	if s.crdGoing != going {
-		s.crdGoing = going
-		b.edit(tree.SetSettings(s.settings.Tree(going)))
 	}
 }
 
@@ -110,7 +98,7 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 	}
 	if before := s.copies[k][c.Namespace]; before == nil {
 		b.config = true
-	} else if before.UID == c.UID {
+	} else {
 		if before.ResourceVersion == c.ResourceVersion { // the echo of a write, as the API server has it
 			c.sourceDeleted = before.sourceDeleted
 			s.putCopy(k, c)
@@ -119,10 +107,10 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 			}
 			return
 		}
-		if newer(before.ResourceVersion, c.ResourceVersion) { // from before a write
+		if !newer(c.ResourceVersion, before.ResourceVersion) { // from before a write
 			return
 		}
-		c.sourceDeleted = before.sourceDeleted && before.From == c.From
+		c.sourceDeleted = before.sourceDeleted && before.From == c.From && before.UID == c.UID
 	}
 	s.putCopy(k, c)
 	b.copies.Insert(CopyRef{k, c.Namespace})
@@ -161,6 +149,10 @@ func (s *state) goneObject(from inventory.ObjectSource, o metav1.Object, missed 
 	}
 	k, namespace := propagate.Key{Kind: kind.GroupKind(), Name: o.GetName()}, o.GetNamespace()
 	b.config = true
+	s.ended.add(o.GetUID())
+	if c := s.copies[k][namespace]; c != nil && c.UID != o.GetUID() {
+		return // it has been replaced, and the news of that came first
+	}
 	if s.dropCopy(k, namespace) {
 		b.copies.Insert(CopyRef{k, namespace})
 	}
@@ -185,13 +177,13 @@ func (s *state) syncedNow(from inventory.ObjectSource, b *batch) {
 		if !kind.synced {
 			kind.synced = true
 			b.kinds.Insert(kind.GroupKind())
-			b.config = true
+			b.config, b.synced = true, true
 		}
 		return
 	}
 	s.synced.Insert(from)
-	if from == crd && !s.crdSeen {
-		s.setGoing(true, b)
+	if (from == configCRD || from == anchorCRD) && s.definitions[from].uid == "" {
+		s.goneDefinition(from, b)
 	}
 	if !s.complete && s.synced.HasAll(base...) {
 		s.complete, b.all, b.declared = true, true, true
@@ -201,14 +193,14 @@ func (s *state) syncedNow(from inventory.ObjectSource, b *batch) {
 func (s *state) failed(from inventory.ObjectSource, message string, b *batch) {
 	if kind := s.kinds[from]; kind != nil && kind.failing != message {
 		kind.failing = message
-		b.config = true
+		b.config, b.synced = true, true
 	}
 }
 
 // setSettings takes in another configuration.
 func (s *state) setSettings(to settings.Settings, b *batch) {
 	s.settings = to
-	b.edit(tree.SetSettings(to.Tree(s.crdGoing)))
+	b.edit(tree.SetSettings(to.Tree(s.definitions[configCRD].going)))
 	for name, ns := range s.namespaces { // other keys may be managed
 		b.edit(tree.SetNamespace(name, treeObject(ns, append(to.ManagedAnnotations(), to.ManagedLabels()...))))
 	}
@@ -242,25 +234,27 @@ func (s *state) setResources(kinds *inventory.Snapshot, b *batch) (started, stop
 		return nil, nil
 	}
 	s.resources, b.config = resources, true
-	wanted := map[inventory.ObjectSource]Resource{}
+	wanted := map[schema.GroupVersionResource]Resource{}
 	for _, r := range resources {
 		if r.Problem == "" && propagate.Follows(r.Mode) {
-			wanted[inventory.ObjectSource{Resource: r.Kind.Resource}] = r
+			wanted[r.Kind.Resource] = r
 		}
 	}
 	for source, k := range s.kinds {
-		if _, ok := wanted[source]; !ok {
+		r, ok := wanted[source.Resource]
+		if !ok {
 			stopped = append(stopped, source)
 			delete(s.kinds, source)
 			s.forget(k.GroupKind())
-		}
-	}
-	for source, r := range wanted {
-		if k := s.kinds[source]; k != nil {
-			k.mode = r.Mode
 			continue
 		}
-		s.kinds[source] = &kind{Kind: r.Kind, source: source, mode: r.Mode}
+		k.mode = r.Mode
+		delete(wanted, source.Resource)
+	}
+	for _, r := range wanted {
+		s.turn++
+		source := inventory.ObjectSource{Resource: r.Kind.Resource, Turn: s.turn}
+		s.kinds[source] = &kind{Kind: r.Kind, mode: r.Mode}
 		started = append(started, source)
 	}
 	s.rebuild(b)

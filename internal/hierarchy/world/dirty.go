@@ -6,10 +6,14 @@ package world
 import (
 	"maps"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 )
@@ -31,12 +35,16 @@ type Dirty struct {
 	Moved   sets.Set[string]
 	Anchors sets.Set[Ref]
 	Copies  sets.Set[CopyRef]
+	// Sources are those of which somebody should be told why they are not copied.
+	Sources sets.Set[CopyRef]
 	// Config says that the status of the HNCConfiguration may be wrong.
 	Config bool
+	// Synced says that the objects of a kind are known now, or cannot be.
+	Synced bool
 }
 
 func (d Dirty) empty() bool {
-	return len(d.Namespaces)+len(d.Anchors)+len(d.Copies) == 0 && !d.Config
+	return len(d.Namespaces)+len(d.Anchors)+len(d.Copies)+len(d.Sources) == 0 && !d.Config && !d.Synced
 }
 
 // batch is what happens at once.
@@ -49,6 +57,7 @@ type batch struct {
 	kinds      sets.Set[schema.GroupKind] // of which all may be wrong
 	all        bool
 	config     bool
+	synced     bool
 	declared   bool
 }
 
@@ -81,13 +90,14 @@ func (s *state) settle(b *batch) Dirty {
 	}
 	d := Dirty{
 		Namespaces: b.namespaces.Insert(changed...), Moved: sets.New[string](), Anchors: b.anchors, Copies: b.copies,
-		Config: b.config || len(changed) > 0,
+		Sources: sets.New[CopyRef](), Config: b.config || len(changed) > 0, Synced: b.synced,
 	}
 	for _, name := range changed {
 		s.follow(before, name, &d)
 	}
 	for at := range b.sources {
 		d.Copies.Insert(at)
+		s.tellOf(at, &d)
 		for _, below := range s.tree.Descendants(at.Namespace) {
 			d.Copies.Insert(CopyRef{at.Key, below})
 		}
@@ -138,6 +148,11 @@ func (s *state) follow(before *tree.Tree, name string, d *Dirty) {
 	if is == nil {
 		return
 	}
+	if (was == nil || len(was.Children) == 0) && len(is.Children) > 0 {
+		for _, k := range s.sources.In(name) {
+			s.tellOf(CopyRef{k, name}, d)
+		}
+	}
 	if was != nil && sameForCopies(was, is) && slices.Equal(before.Ancestors(name), s.tree.Ancestors(name)) {
 		return
 	}
@@ -178,9 +193,33 @@ func sameForCopies(was, is *tree.Outcome) bool {
 	return was.Managed == is.Managed && was.Terminating == is.Terminating && was.Halted() == is.Halted() && maps.Equal(was.Labels, is.Labels)
 }
 
+// tellOf notes a source if somebody should be told why it is not copied.
+func (s *state) tellOf(at CopyRef, d *Dirty) {
+	source, o := s.sources.Get(at.Key, at.Namespace), s.tree.Get(at.Namespace)
+	if source == nil || o == nil || len(o.Children) == 0 || !s.sources.Rules().Copies(at.Kind) {
+		return
+	}
+	if source.Problem != nil || source.Held {
+		d.Sources.Insert(at)
+	}
+}
+
 // everything is all that there is.
 func (s *state) everything() Dirty {
-	d := Dirty{Namespaces: sets.KeySet(s.namespaces), Moved: sets.New[string](), Anchors: sets.New[Ref](), Copies: sets.New[CopyRef](), Config: true}
+	d := Dirty{
+		Namespaces: sets.KeySet(s.namespaces), Moved: sets.New[string](), Anchors: sets.New[Ref](), Copies: sets.New[CopyRef](),
+		Sources: sets.New[CopyRef](), Config: true, Synced: true,
+	}
+	for name, ns := range s.namespaces {
+		if unfinished(ns, s.tree.Get(name)) {
+			d.Moved.Insert(name)
+		}
+	}
+	for k, in := range s.objects {
+		for namespace := range in {
+			s.tellOf(CopyRef{k, namespace}, &d)
+		}
+	}
 	for namespace, in := range s.anchors {
 		for name := range in {
 			d.Anchors.Insert(Ref{namespace, name})
@@ -191,6 +230,23 @@ func (s *state) everything() Dirty {
 	}
 	s.dropUnsynced(&d)
 	return d
+}
+
+// unfinished says whether a namespace was on its way to another place when whoever
+// wrote last ended: its labels do not say yet where it stands, or its condition
+// does not say that all is there.
+func unfinished(ns *corev1.Namespace, o *tree.Outcome) bool {
+	for _, c := range ns.Status.Conditions {
+		if c.Type == v1alpha1.ConditionPropagationComplete {
+			return c.Status != corev1.ConditionTrue
+		}
+	}
+	for key, depth := range o.Labels {
+		if strings.HasSuffix(key, hncv1alpha2.LabelTreeDepthSuffix) && ns.Labels[key] != depth {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *state) allOfKind(kind schema.GroupKind, d *Dirty) {

@@ -26,14 +26,17 @@ var (
 	configs    = inventory.ObjectSource{Resource: hncv1alpha2.GroupVersion.WithResource("hierarchyconfigurations")}
 	anchors    = inventory.ObjectSource{Resource: hncv1alpha2.GroupVersion.WithResource("subnamespaceanchors")}
 	settingsOf = inventory.ObjectSource{Resource: hncv1alpha2.GroupVersion.WithResource("hncconfigurations")}
-	// crd is that of HierarchyConfigurations. While it is on its way out, so are
-	// they, which must not take the trees apart.
-	crd = inventory.ObjectSource{
-		Resource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-		Name:     configs.Resource.Resource + "." + configs.Resource.Group,
-	}
-	base = []inventory.ObjectSource{namespaces, configs, anchors, settingsOf, crd}
+	// The CRDs of HierarchyConfigurations and of anchors. While one is on its way
+	// out, so are its objects: that must take no tree apart, and delete no
+	// subnamespace.
+	configCRD = definitionOf(configs)
+	anchorCRD = definitionOf(anchors)
+	base      = []inventory.ObjectSource{namespaces, configs, anchors, settingsOf, configCRD, anchorCRD}
 )
+
+func definitionOf(s inventory.ObjectSource) inventory.ObjectSource {
+	return inventory.ObjectSource{Resource: inventory.CRDs, Name: s.Resource.Resource + "." + s.Resource.Group}
+}
 
 // Copy is what is kept of a copy.
 type Copy struct {
@@ -60,7 +63,7 @@ func keep(s inventory.ObjectSource, u *unstructured.Unstructured) metav1.Object 
 		return typed(u, &hncv1alpha2.SubnamespaceAnchor{})
 	case settingsOf:
 		return typed(u, &hncv1alpha2.HNCConfiguration{})
-	case crd:
+	case configCRD, anchorCRD:
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), UID: u.GetUID(), DeletionTimestamp: u.GetDeletionTimestamp()}}
 	}
 	if _, isCopy := u.GetLabels()[hncv1alpha2.LabelInheritedFrom]; isCopy {

@@ -50,7 +50,10 @@ type CopyPlan struct {
 	Instead *Source
 	// SourceDeleted says that somebody deleted what the copy was made from.
 	SourceDeleted bool
-	Rules         propagate.Rules
+	// SourceGoing says that the namespace above that the copy comes from is being
+	// deleted, with all that is in it.
+	SourceGoing bool
+	Rules       propagate.Rules
 	// Copies is how many copies there are of all kinds.
 	Copies int
 }
@@ -82,6 +85,8 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 	}
 	if p.Have != nil {
 		p.SourceDeleted = p.Have.sourceDeleted
+		above := s.tree.Get(p.Have.From)
+		p.SourceGoing = above != nil && above.Terminating && s.tree.IsAncestor(p.Have.From, at.Namespace)
 	}
 	return p
 }
@@ -96,7 +101,7 @@ func (w *World) Wrote(at CopyRef, o *metav1.PartialObjectMetadata, from *Source)
 	if s == nil {
 		return
 	}
-	if s.kindOf(at.Kind) == nil {
+	if s.kindOf(at.Kind) == nil || s.ended.uids.Has(c.UID) {
 		return
 	}
 	if before := s.copies[at.Key][at.Namespace]; before != nil && !newer(c.ResourceVersion, before.ResourceVersion) {
@@ -120,8 +125,19 @@ type NamespacePlan struct {
 	// Config is nil if there is none.
 	Config *hncv1alpha2.HierarchyConfiguration
 	// Anchors is how many there are in it.
-	Anchors  int
+	Anchors int
+	// DeletingCRD says that HierarchyConfigurations go because their CRD does.
+	DeletingCRD bool
+	// Unknown are kinds that are copied, and of which not all objects are known.
+	Unknown  []KindState
 	Settings settings.Settings
+}
+
+// KindState is a kind that is copied.
+type KindState struct {
+	Kind inventory.Kind
+	// Failing says why its objects cannot be watched; empty while they can.
+	Failing string
 }
 
 // Namespace says what is known of one; nil if it does not exist or the trees are
@@ -133,9 +149,37 @@ func (w *World) Namespace(name string) *NamespacePlan {
 	if s == nil || !s.complete || s.namespaces[name] == nil {
 		return nil
 	}
-	return &NamespacePlan{
-		Namespace: s.namespaces[name], Outcome: s.tree.Get(name), Config: s.configs[name], Anchors: len(s.anchors[name]), Settings: s.settings,
+	p := &NamespacePlan{
+		Namespace: s.namespaces[name], Outcome: s.tree.Get(name), Config: s.configs[name], Anchors: len(s.anchors[name]),
+		DeletingCRD: s.definitions[configCRD].going, Settings: s.settings,
 	}
+	for _, k := range s.kinds {
+		if !k.synced && k.mode != hncv1alpha2.ModeRemove {
+			p.Unknown = append(p.Unknown, KindState{k.Kind, k.failing})
+		}
+	}
+	return p
+}
+
+// SourcePlan is what is known of a source.
+type SourcePlan struct {
+	Object *unstructured.Unstructured
+	*propagate.Source
+}
+
+// Source says what is known of one; nil if there is none.
+func (w *World) Source(at CopyRef) *SourcePlan {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	s := w.state
+	if s == nil || s.objects[at.Key][at.Namespace] == nil {
+		return nil
+	}
+	source := s.sources.Get(at.Key, at.Namespace)
+	if source == nil {
+		return nil
+	}
+	return &SourcePlan{s.objects[at.Key][at.Namespace].Object, source}
 }
 
 // AnchorPlan is what is known of an anchor.
@@ -170,7 +214,7 @@ func (w *World) Anchor(at Ref) *AnchorPlan {
 		}))
 		p.Born = born.Get(at.Name)
 	}
-	p.DeletesSubnamespace = !s.crdGoing && s.deletesSubnamespace(at)
+	p.DeletesSubnamespace = !s.definitions[anchorCRD].going && s.deletesSubnamespace(at)
 	return p
 }
 
@@ -213,7 +257,7 @@ func (w *World) Config() *ConfigPlan {
 	sources, copies := count(s, s.objects), count(s, s.copies)
 	for _, r := range s.resources {
 		state := ResourceState{Resource: r}
-		if k := s.kinds[inventory.ObjectSource{Resource: r.Kind.Resource}]; k != nil && r.Problem == "" {
+		if k := s.kindOf(r.Kind.GroupKind()); k != nil && r.Problem == "" {
 			state.Known, state.Failing, state.Sources, state.Copies = k.synced, k.failing, sources[k.GroupKind()], copies[k.GroupKind()]
 		}
 		p.Resources = append(p.Resources, state)

@@ -4,7 +4,6 @@
 package world
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,13 +31,9 @@ var enforced = []hncv1alpha2.ResourceSpec{
 }
 
 // Resolve finds what the entries of an HNCConfiguration mean. Roles and
-// RoleBindings come first; the others in the order of group and resource. Of two
-// entries for one kind the first counts, and both are a problem.
+// RoleBindings come first; the others as they stand. Of several entries for one
+// kind the first counts, and the others are a problem.
 func Resolve(kinds *inventory.Snapshot, specs []hncv1alpha2.ResourceSpec) []Resource {
-	specs = slices.Clone(specs)
-	slices.SortStableFunc(specs, func(a, b hncv1alpha2.ResourceSpec) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
-	})
 	seen := map[schema.GroupKind]bool{}
 	out := make([]Resource, 0, len(enforced)+len(specs))
 	for _, spec := range slices.Concat(enforced, specs) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -23,16 +24,17 @@ type state struct {
 	settings  settings.Settings
 	resources []Resource
 
-	tree       *tree.Tree
-	sources    *propagate.Sources
-	namespaces map[string]*corev1.Namespace
-	configs    map[string]*hncv1alpha2.HierarchyConfiguration
-	anchors    map[string]map[string]*hncv1alpha2.SubnamespaceAnchor
-	hnc        *hncv1alpha2.HNCConfiguration
-	// crdSeen and crdGoing are about the CRD of HierarchyConfigurations.
-	crdSeen, crdGoing bool
+	tree        *tree.Tree
+	sources     *propagate.Sources
+	namespaces  map[string]*corev1.Namespace
+	configs     map[string]*hncv1alpha2.HierarchyConfiguration
+	anchors     map[string]map[string]*hncv1alpha2.SubnamespaceAnchor
+	hnc         *hncv1alpha2.HNCConfiguration
+	definitions map[inventory.ObjectSource]definition
 
 	synced sets.Set[inventory.ObjectSource]
+	// turn counts the sources of kinds that were started.
+	turn int
 	// complete says that the tree is known.
 	complete bool
 	kinds    map[inventory.ObjectSource]*kind
@@ -43,12 +45,31 @@ type state struct {
 	// total is how many copies there are, and external how many namespaces whose
 	// labels are somebody else's.
 	total, external int
+	// ended are objects that went lately.
+	ended ended
+}
+
+// ended remembers the last few objects that went: the answer to a write can come
+// after the news that somebody has deleted what was written.
+type ended struct {
+	uids  sets.Set[types.UID]
+	order [256]types.UID
+	next  int
+}
+
+func (e *ended) add(uid types.UID) {
+	if e.uids == nil {
+		e.uids = sets.New[types.UID]()
+	}
+	e.uids.Delete(e.order[e.next])
+	e.uids.Insert(uid)
+	e.order[e.next] = uid
+	e.next = (e.next + 1) % len(e.order)
 }
 
 // kind is one that is copied.
 type kind struct {
 	inventory.Kind
-	source  inventory.ObjectSource
 	mode    hncv1alpha2.SynchronizationMode
 	synced  bool
 	failing string
@@ -68,7 +89,7 @@ func newState(s settings.Settings) *state {
 		anchors: map[string]map[string]*hncv1alpha2.SubnamespaceAnchor{},
 		synced:  sets.New[inventory.ObjectSource](), kinds: map[inventory.ObjectSource]*kind{},
 		objects: map[propagate.Key]map[string]*Source{}, copies: map[propagate.Key]map[string]*Copy{},
-		copiesIn: map[string]sets.Set[propagate.Key]{},
+		copiesIn: map[string]sets.Set[propagate.Key]{}, definitions: map[inventory.ObjectSource]definition{},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -52,7 +53,9 @@ type World struct {
 	queue struct {
 		sync.Mutex
 		events []event
-		signal chan struct{}
+		// suspects are the CRDs to ask for before the events are taken in.
+		suspects sets.Set[inventory.ObjectSource]
+		signal   chan struct{}
 	}
 
 	mu      sync.RWMutex
@@ -145,7 +148,7 @@ func (w *World) follow(ctx context.Context) {
 			return
 		case <-w.wake:
 		case <-w.queue.signal:
-			w.take()
+			w.take(ctx)
 		}
 	}
 }
@@ -168,19 +171,26 @@ func (w *World) leave() {
 	w.view.Store(nil)
 	w.mu.Unlock()
 	w.queue.Lock()
-	w.queue.events = nil
+	w.queue.events, w.queue.suspects = nil, nil
 	w.queue.Unlock()
 	w.failing.Clear()
 	w.o.Declared()
 }
 
 // take applies what has happened since.
-func (w *World) take() {
+func (w *World) take(ctx context.Context) {
 	w.queue.Lock()
-	events := w.queue.events
-	w.queue.events = nil
+	events, suspects := w.queue.events, w.queue.suspects
+	w.queue.events, w.queue.suspects = nil, nil
 	w.queue.Unlock()
+	going := w.ask(ctx, suspects)
+	if ctx.Err() != nil {
+		return
+	}
 	w.change(func(s *state, b *batch) {
+		for _, of := range going {
+			s.goneDefinition(of, b)
+		}
 		for _, e := range events {
 			e(s, b)
 		}
@@ -272,25 +282,36 @@ func (h *session) start(s inventory.ObjectSource) {
 	}
 }
 
-func (h *session) tell(e event) {
+func (h *session) tell(e event) { h.tellOf(inventory.ObjectSource{}, e) }
+
+// tellOf tells of an object of a source that is not there any more, or soon will
+// not be.
+func (h *session) tellOf(s inventory.ObjectSource, e event) {
 	if h.ctx.Err() != nil {
 		return
 	}
 	q := &h.world.queue
 	q.Lock()
 	q.events = append(q.events, e)
+	if crd, found := suspect(s); found {
+		q.suspects = q.suspects.Union(sets.New(crd))
+	}
 	q.Unlock()
 	poke(q.signal)
 }
 
 // Seen implements inventory.ObjectHandler.
 func (h *session) Seen(s inventory.ObjectSource, o metav1.Object) {
-	h.tell(func(st *state, b *batch) { st.seen(s, o, b) })
+	var of inventory.ObjectSource
+	if o.GetDeletionTimestamp() != nil {
+		of = s
+	}
+	h.tellOf(of, func(st *state, b *batch) { st.seen(s, o, b) })
 }
 
 // Gone implements inventory.ObjectHandler.
 func (h *session) Gone(s inventory.ObjectSource, o metav1.Object, missed bool) {
-	h.tell(func(st *state, b *batch) { st.gone(s, o, missed, b) })
+	h.tellOf(s, func(st *state, b *batch) { st.gone(s, o, missed, b) })
 }
 
 // Synced implements inventory.ObjectHandler.

@@ -23,6 +23,9 @@ type ObjectSource struct {
 	Resource schema.GroupVersionResource
 	// Name of a cluster-scoped object; empty for every object of the kind.
 	Name string
+	// Turn tells apart what is stopped and started again: what is still told of the
+	// one before is about another source.
+	Turn int
 }
 
 // ObjectHandler is told of objects. Its methods are called from several goroutines.

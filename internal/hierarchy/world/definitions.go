@@ -1,0 +1,89 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+)
+
+// definition is what is known of a CRD.
+type definition struct {
+	uid types.UID
+	// going says that it is being deleted, or gone. That is never taken back: a new
+	// one has another UID.
+	going bool
+}
+
+func (s *state) seenDefinition(of inventory.ObjectSource, o *metav1.PartialObjectMetadata, b *batch) {
+	was := s.definitions[of]
+	s.setDefinition(of, definition{o.UID, o.DeletionTimestamp != nil || was.going && was.uid == o.UID}, b)
+}
+
+func (s *state) goneDefinition(of inventory.ObjectSource, b *batch) {
+	s.setDefinition(of, definition{s.definitions[of].uid, true}, b)
+}
+
+func (s *state) setDefinition(of inventory.ObjectSource, d definition, b *batch) {
+	changes := s.definitions[of].going != d.going
+	s.definitions[of] = d
+	if changes && of == configCRD {
+		b.edit(tree.SetSettings(s.settings.Tree(d.going)))
+	}
+}
+
+// suspect is the CRD of which one must know whether it is there, before it means
+// anything that an object of the source is not.
+func suspect(s inventory.ObjectSource) (of inventory.ObjectSource, found bool) {
+	switch s {
+	case configs:
+		return configCRD, true
+	case anchors:
+		return anchorCRD, true
+	}
+	return of, false
+}
+
+// askPause is how long the World waits before it asks again what it must know.
+const askPause = time.Second
+
+// ask asks for CRDs: what the watch tells of one can come after what it tells of
+// its objects. It returns those that are going, once it knows of all.
+func (w *World) ask(ctx context.Context, of sets.Set[inventory.ObjectSource]) []inventory.ObjectSource {
+	var going []inventory.ObjectSource
+	for s := range of {
+		w.mu.RLock()
+		known := w.state.definitions[s]
+		w.mu.RUnlock()
+		for !known.going {
+			crd, err := w.o.Dynamic.Resource(s.Resource).Get(ctx, s.Name, metav1.GetOptions{})
+			if err == nil || apierrors.IsNotFound(err) {
+				// One with another UID was made after the objects had gone with the old one.
+				known.going = err != nil || crd.GetDeletionTimestamp() != nil || crd.GetUID() != known.uid
+				break
+			}
+			if ctx.Err() == nil {
+				ctrl.Log.WithName("hierarchy").Error(err, "Whether a CRD is being deleted cannot be told; nothing is changed until it can", "crd", s.Name)
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(askPause):
+			}
+		}
+		if known.going {
+			going = append(going, s)
+		}
+	}
+	return going
+}
