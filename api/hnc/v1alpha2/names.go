@@ -106,6 +106,9 @@ const (
 	ReasonResourceNotFound = "ResourceNotFound"
 	// ReasonResourceNotNamespaced says that an entry names a cluster-scoped one.
 	ReasonResourceNotNamespaced = "ResourceNotNamespaced"
+	// ReasonCopiesHeld says that copies do not go, although nothing is above them any
+	// more that they could be copies of, until somebody consents. HNC has no such reason.
+	ReasonCopiesHeld = "CopiesHeld"
 	// ReasonUnknown says that something else went wrong.
 	ReasonUnknown = "Unknown"
 )

@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 )
 
 // step is what to do about an anchor.
@@ -53,6 +55,21 @@ func next(p *world.AnchorPlan) step {
 	return s
 }
 
+// claim is that of an anchor on its subnamespace.
+func claim(p *world.AnchorPlan) ownership.Claim {
+	return ownership.At(ownership.Subnamespace, ownership.Anchor(p.Anchor.Namespace), p.Anchor.CreationTimestamp.Time)
+}
+
+// lets says whether a subnamespace goes when its anchor does: not if somebody has a
+// stronger claim on it, nor if nobody can tell.
+func lets(p *world.AnchorPlan) (bool, error) {
+	if !p.DeletesSubnamespace {
+		return false, nil
+	}
+	v, err := ownership.Decide(p.Subnamespace)
+	return v.Owns(claim(p).Claimant), err
+}
+
 // waits says whether an anchor that is being deleted waits for its subnamespace to
 // go. Without the finalizer the subnamespace is not its own to delete.
 func waits(p *world.AnchorPlan) bool {
@@ -64,8 +81,11 @@ func waits(p *world.AnchorPlan) bool {
 // that what goes by its labels never misses one.
 func born(p *world.AnchorPlan) *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:        p.Anchor.Name,
-		Annotations: map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: p.Anchor.Namespace},
+		Name: p.Anchor.Name,
+		Annotations: map[string]string{
+			hncv1alpha2.AnnotationSubnamespaceOf: p.Anchor.Namespace,
+			v1alpha1.ClaimsAnnotation:            ownership.New(claim(p)).String(),
+		},
 	}}
 	if p.Born != nil {
 		ns.Labels = p.Born.Labels
@@ -81,6 +101,10 @@ func (k *Keeper) anchor(ctx context.Context, at world.Ref) error {
 	p := k.o.World.Anchor(at)
 	if p == nil {
 		return nil
+	}
+	var undecided error
+	if p.DeletesSubnamespace, undecided = lets(p); undecided != nil && p.Anchor.DeletionTimestamp != nil {
+		return undecided
 	}
 	s := next(p)
 	if s.Make != nil {

@@ -25,12 +25,19 @@ func (k *Keeper) config(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
+	k.removals.consented(p.Config)
 	have := p.Config
 	if have == nil {
 		have = &hncv1alpha2.HNCConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hncv1alpha2.HNCConfigurationName}}
 	}
 	want := have.DeepCopy()
 	want.Status = statusOf(p, have.Status.Conditions, metav1.Time{Time: k.o.Clock.Now()})
+	if h, held := k.removals.halted(); held {
+		want.Status.Conditions = append(want.Status.Conditions, metav1.Condition{
+			Type: hncv1alpha2.ConditionOutOfSync, Status: metav1.ConditionTrue, Reason: hncv1alpha2.ReasonCopiesHeld,
+			Message: h.Message(), LastTransitionTime: metav1.Time{Time: h.Since},
+		})
+	}
 	var err error
 	switch {
 	case p.Config == nil:

@@ -53,18 +53,25 @@ func (k *Keeper) copy(ctx context.Context, i item) error {
 		k.progress.end(at, nil)
 		return nil
 	}
-	err := k.bring(ctx, at, p)
+	err := k.bring(ctx, i, at, p)
 	if k.progress.end(at, err) {
 		k.add(item{what: aCompletion, name: at.Namespace})
 	}
 	return err
 }
 
-func (k *Keeper) bring(ctx context.Context, at world.CopyRef, p *world.CopyPlan) error {
+func (k *Keeper) bring(ctx context.Context, i item, at world.CopyRef, p *world.CopyPlan) error {
 	decided.Inc()
 	var err error
-	switch act := decide(p); {
+	act := decide(p)
+	if act != remove {
+		k.removals.stays(i, at)
+	}
+	switch {
 	case act == nothing, act == update && k.altered(at, p):
+		return nil
+	case act == remove && !k.removals.may(i, at, p):
+		k.later(item{what: theConfig}, calm) // which says so
 		return nil
 	case act == remove:
 		err = k.remove(ctx, p)

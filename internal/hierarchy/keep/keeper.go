@@ -75,6 +75,7 @@ type Keeper struct {
 	objects  *objects
 	queue    priorityqueue.PriorityQueue[item]
 	progress *progress
+	removals *removals
 	wake     chan struct{}
 	// templates are those of the sources that were copied last, and written what was
 	// last written where.
@@ -138,6 +139,7 @@ func New(o Options) (*Keeper, error) {
 		o: o, objects: objects, progress: newProgress(), wake: make(chan struct{}, 1),
 		templates: lru.New(someTemplates), written: lru.New(someWritten),
 	}
+	k.removals = &removals{keeper: k}
 	k.queue = priorityqueue.New("hierarchy", func(q *priorityqueue.Opts[item]) {
 		q.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstRetry, lastRetry)
 	})
@@ -206,6 +208,7 @@ func (k *Keeper) Changed(d world.Dirty) {
 	for at := range d.Anchors {
 		k.add(item{what: anAnchor, namespace: at.Namespace, name: at.Name})
 	}
+	k.removals.together(d)
 	k.addCopies(d.Copies)
 	for at := range d.Sources {
 		k.add(item{what: aSource, kind: at.Kind, name: at.Name, namespace: at.Namespace})

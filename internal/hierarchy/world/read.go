@@ -48,14 +48,17 @@ type CopyPlan struct {
 	// Have is the copy that is there, and Instead an object that is none.
 	Have    *Copy
 	Instead *Source
-	// SourceDeleted says that somebody deleted what the copy was made from.
-	SourceDeleted bool
+	// Explained says that people have said what makes the copy go: they have deleted
+	// its source, or that is still above and is not to be copied any more.
+	Explained bool
 	// SourceGoing says that the namespace above that the copy comes from is being
 	// deleted, with all that is in it.
 	SourceGoing bool
 	Rules       propagate.Rules
-	// Copies is how many copies there are of all kinds.
+	// Copies is how many copies there are of all kinds, and Brake how many of them may
+	// go at once.
 	Copies int
+	Brake  settings.Brake
 }
 
 // UpToDate says whether the copy is as it should be.
@@ -79,12 +82,13 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 		Verdict: s.sources.Decide(s.tree, at.Key, at.Namespace), Mode: kind.mode, Kind: kind.Kind, Rules: s.sources.Rules(),
 		Have: s.copies[at.Key][at.Namespace], Instead: s.objects[at.Key][at.Namespace],
 	}
-	p.Copies = s.total
+	p.Copies, p.Brake = s.total, s.settings.Brake
 	if p.Source != nil {
 		p.From = s.objects[at.Key][p.Source.Namespace]
 	}
 	if p.Have != nil {
-		p.SourceDeleted = p.Have.sourceDeleted
+		stands := s.objects[at.Key][p.Have.From] != nil && s.tree.IsAncestor(p.Have.From, at.Namespace)
+		p.Explained = p.Have.sourceDeleted || stands
 		above := s.tree.Get(p.Have.From)
 		p.SourceGoing = above != nil && above.Terminating && s.tree.IsAncestor(p.Have.From, at.Namespace)
 	}
