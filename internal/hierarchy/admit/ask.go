@@ -6,11 +6,13 @@ package admit
 import (
 	"context"
 	"fmt"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -20,12 +22,12 @@ import (
 // ask puts to the API server what a verdict leaves open.
 func ask(ctx context.Context, c kubernetes.Interface, user authenticationv1.UserInfo, v rules.Verdict) (*rules.Denial, error) {
 	if v.Confirm != "" {
-		_, err := c.CoreV1().Namespaces().Get(ctx, v.Confirm, metav1.GetOptions{})
-		if err == nil {
-			return rules.Unavailable(v.Confirm).Denied, nil
+		there, err := exists(ctx, c, v.Confirm)
+		if err != nil {
+			return nil, err
 		}
-		if !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("look for the namespace %s: %w", v.Confirm, err)
+		if there {
+			return rules.Unavailable(v.Confirm).Denied, nil
 		}
 	}
 	for _, namespace := range v.Authorize {
@@ -38,6 +40,49 @@ func ask(ctx context.Context, c kubernetes.Interface, user authenticationv1.User
 		}
 	}
 	return nil, nil
+}
+
+func exists(ctx context.Context, c kubernetes.Interface, namespace string) (bool, error) {
+	_, err := c.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the namespace %s: %w", namespace, err)
+	}
+	return true, nil
+}
+
+const (
+	// settling is how long a namespace that is new may take to be known.
+	settling  = 3 * time.Second
+	lookAgain = 20 * time.Millisecond
+)
+
+// settled is the world in which some namespaces are known, as far as they exist. Who
+// applies a namespace and what is in it at once asks a moment before the watch has
+// told of it.
+func settled(ctx context.Context, o *Options, w rules.World, namespaces ...string) (rules.World, error) {
+	for _, name := range namespaces {
+		if name == "" || !o.Settings().Managed(name) || w.Tree.Get(name) != nil {
+			continue
+		}
+		there, err := exists(ctx, o.Client, name)
+		if err != nil || !there {
+			return w, err
+		}
+		err = wait.PollUntilContextTimeout(ctx, lookAgain, settling, true, func(context.Context) (bool, error) {
+			w, err = o.world()
+			return err == nil && w.Tree.Get(name) != nil, err
+		})
+		if wait.Interrupted(err) {
+			return w, fmt.Errorf("%w: there is nothing of the namespace %q yet", errStarting, name)
+		}
+		if err != nil {
+			return w, err
+		}
+	}
+	return w, nil
 }
 
 // mayChange says whether a user may change the tree of a namespace.

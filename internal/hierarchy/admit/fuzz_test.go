@@ -53,7 +53,7 @@ func FuzzWebhooks(f *testing.F) {
 
 func answered(t *testing.T, w admission.Webhook, body string) {
 	t.Helper()
-	response, _ := call(t, w.Handler, []byte(body))
+	response, _ := call(t.Context(), t, w.Handler, []byte(body))
 	if response == nil || response.Allowed {
 		return
 	}

@@ -4,8 +4,10 @@
 package admit_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -98,6 +100,31 @@ func TestHierarchyConfigurations_whatIsAskedAboutTheUser(t *testing.T) {
 	if diff := cmp.Diff(want, r.asked); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
 	}
+}
+
+// Who applies a namespace with what is in it asks before the watch has told of it.
+func TestHierarchyConfigurations_ofNamespacesThatAreNew(t *testing.T) {
+	t.Parallel()
+	q := request{op: "CREATE", namespace: "new", object: "{spec: {parent: may}}"}
+	later := newRig(t, "may, new").world
+	for name, r := range map[string]*rig{"a new child": newRig(t, "may"), "a new parent": newRig(t, "new"), "both": newRig(t, "a")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r.may, r.exists, r.later = []string{"may"}, []string{"new", "may"}, &later
+			r.check(t, hierarchies, q, "ok if in may", "")
+		})
+	}
+	t.Run("one that stays unknown", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		r := newRig(t, "may")
+		r.exists = []string{"new"}
+		got, _ := call(ctx, t, r.webhooks(t)[0].Handler, q.review(t))
+		if got == nil || got.Allowed || got.Result.Code != 503 || !strings.Contains(got.Result.Message, "try again") {
+			t.Errorf("got %+v, want 503", got)
+		}
+	})
 }
 
 func TestAnchors(t *testing.T) {

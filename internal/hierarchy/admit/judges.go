@@ -20,7 +20,7 @@ import (
 
 // judgeHierarchy decides on a HierarchyConfiguration. Who gives it an owner lets the
 // garbage collector delete it, so that is judged like a delete.
-func judgeHierarchy(_ context.Context, o *Options, req *admissionv1.AdmissionRequest) (answer, error) {
+func judgeHierarchy(ctx context.Context, o *Options, req *admissionv1.AdmissionRequest) (answer, error) {
 	w, err := o.world()
 	if err != nil {
 		return answer{}, err
@@ -36,6 +36,9 @@ func judgeHierarchy(_ context.Context, o *Options, req *admissionv1.AdmissionReq
 		if err := decode(req.OldObject.Raw, &before); err != nil {
 			return answer{}, err
 		}
+	}
+	if w, err = settled(ctx, o, w, req.Namespace, after.Spec.Parent); err != nil {
+		return answer{}, err
 	}
 	v := w.HierarchyConfiguration(req.Namespace, &after.Spec)
 	if v.Denied == nil && gainsOwner(before.OwnerReferences, after.OwnerReferences) {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -85,6 +86,8 @@ func served() *inventory.Snapshot {
 type rig struct {
 	world    rules.World
 	unknown  error
+	later    *rules.World // what is known after some looks
+	looks    atomic.Int64
 	settings settings.Settings
 	kinds    *inventory.Snapshot
 	others   *propagate.Sources // of kinds that are not copied yet
@@ -152,7 +155,12 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 func (r *rig) options(client kubernetes.Interface) admit.Options {
 	return admit.Options{
-		World:    func() (rules.World, error) { return r.world, r.unknown },
+		World: func() (rules.World, error) {
+			if r.later != nil && r.looks.Add(1) > 3 {
+				return *r.later, nil
+			}
+			return r.world, r.unknown
+		},
 		Settings: func() settings.Settings { return r.settings },
 		Users:    []string{holdfast},
 		Kinds:    func() *inventory.Snapshot { return r.kinds },
@@ -227,12 +235,12 @@ func (r *rig) answer(t testing.TB, webhook string, body []byte) (*admissionv1.Ad
 	if i < 0 {
 		t.Fatalf("there is no webhook %s", webhook)
 	}
-	return call(t, all[i].Handler, body)
+	return call(t.Context(), t, all[i].Handler, body)
 }
 
-func call(t testing.TB, h http.Handler, body []byte) (*admissionv1.AdmissionResponse, int) {
+func call(ctx context.Context, t testing.TB, h http.Handler, body []byte) (*admissionv1.AdmissionResponse, int) {
 	t.Helper()
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader(body))
+	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, req)
