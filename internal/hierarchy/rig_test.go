@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,7 +61,10 @@ var configured = []hncv1alpha2.ResourceSpec{
 	{Resource: "resourcequotas", Mode: hncv1alpha2.ModeRemove},
 }
 
-var configuredOnce sync.Once
+var (
+	configuredOnce sync.Once
+	configuring    sync.Mutex
+)
 
 func shared(t testing.TB) *rig {
 	t.Helper()
@@ -231,7 +236,10 @@ func (r *rig) list(specs ...hncv1alpha2.ResourceSpec) {
 // configure changes the HNCConfiguration, which others change too.
 func (r *rig) configure(change func(*hncv1alpha2.HNCConfigurationSpec)) {
 	r.t.Helper()
-	err := retry.OnError(retry.DefaultBackoff, func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }, func() error {
+	configuring.Lock()
+	defer configuring.Unlock()
+	again := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	err := retry.OnError(wait.Backoff{Steps: 100, Duration: 20 * time.Millisecond}, again, func() error {
 		c := &hncv1alpha2.HNCConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hncv1alpha2.HNCConfigurationName}}
 		err := r.past.Get(r.t.Context(), client.ObjectKeyFromObject(c), c)
 		if client.IgnoreNotFound(err) != nil {

@@ -29,6 +29,9 @@ import (
 //	set cm a/x JSON       a merge patch
 //	delete cm a/x         asks for it to be deleted
 //	scale deploy a/x 3    by its /scale
+//	kind thing            a CRD of the test's own, and rights for Holdfast
+//	mode things Remove    the mode of it; "-" takes it out of the HNCConfiguration
+//	exclude a, include a  the HNCConfiguration excludes a, or does not any more
 //	fence                 waits until all that happened before was looked at
 //	see WHAT: TEXT        waits until it is so; see_test.go has what can be seen
 //	past …                does it as one whom admission lets do everything
@@ -102,6 +105,37 @@ func (r *rig) do(line string) {
 		r.scale(c, words[1], words[2], words[3])
 	case "fence":
 		r.fence()
+	default:
+		r.doConfiguration(line, words)
+	}
+}
+
+// doConfiguration is for lines about what is copied.
+func (r *rig) doConfiguration(line string, words []string) {
+	r.t.Helper()
+	last := ""
+	if len(words) > 2 {
+		last = words[2]
+	}
+	switch words[0] {
+	case "kind":
+		scope := "Namespaced"
+		if last == "Cluster" {
+			scope = last
+		}
+		r.define(words[1], scope)
+		if last == "" {
+			r.permit(words[1])
+		}
+	case "permit":
+		r.permit(words[1])
+	case "mode":
+		r.mode(r.group(), words[1], last)
+	case "list":
+		group, resource, _ := strings.Cut(words[1], "/")
+		r.mode(group, resource, last)
+	case "exclude", "include":
+		r.exclude(words[1], words[0] == "exclude")
 	default:
 		r.t.Fatalf("what to do: %q", line)
 	}

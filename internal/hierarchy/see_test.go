@@ -114,6 +114,23 @@ var sights = map[string]func(r *rig, args []string) string{
 		}
 		return "yes"
 	},
+	// counts things: Propagate, 2 copies, 1 sources     as the HNCConfiguration says
+	"counts": func(r *rig, args []string) string { return r.counts(args[0]) },
+	// problem ResourceNotFound: text     the part of it that is about the test, or about an argument
+	"problem": func(r *rig, args []string) string {
+		about := r.prefix
+		if len(args) > 1 {
+			about = args[1]
+		}
+		return r.part(hncv1alpha2.ConditionBadConfiguration, args[0], about)
+	},
+	// unsynced things: yes  a kind that cannot be watched
+	"unsynced": func(r *rig, args []string) string {
+		if r.part(hncv1alpha2.ConditionOutOfSync, hncv1alpha2.ReasonUnknown, args[0]+"."+r.group()) == none {
+			return absent
+		}
+		return "yes"
+	},
 	// events cm a/x: CannotPropagateObject     the reasons of warnings about it
 	"events": func(r *rig, args []string) string { return r.events(args[0], args[1]) },
 	// complete b: True Copied     the condition of a namespace

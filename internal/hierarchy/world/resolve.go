@@ -48,7 +48,7 @@ func Resolve(kinds *inventory.Snapshot, specs []hncv1alpha2.ResourceSpec) []Reso
 		case !kind.Namespaced:
 			r.Problem, r.Message = hncv1alpha2.ReasonResourceNotNamespaced, fmt.Sprintf("the resource %s is not in namespaces", text)
 		case seen[kind.GroupKind()]:
-			r.Problem, r.Message = hncv1alpha2.ReasonMultipleConfigurations, fmt.Sprintf("the resource %s is configured more than once; the first entry counts", text)
+			r.Problem, r.Message = hncv1alpha2.ReasonMultipleConfigurations, fmt.Sprintf("the resource %s is configured more than once: the first entry counts", text)
 		case !kind.Can("list", "watch", "create", "update", "delete"):
 			r.Problem, r.Message = hncv1alpha2.ReasonUnknown, fmt.Sprintf("objects of %s cannot be listed, watched and written", text)
 		default:
