@@ -85,7 +85,7 @@ fmt: ## Format the code and sort its imports.
 
 .PHONY: lint
 lint: ## Lint; the dependency rules of the tree are among the linters.
-	$(TOOL) golangci-lint run
+	$(TOOL) golangci-lint run --allow-parallel-runners
 	@# The compiler's flags are those of the control plane's own build, and of kwok's, so that one
 	@# compilation of Kubernetes serves both.
 	@$(GO) run ./hack/localcluster

@@ -119,8 +119,10 @@ func (g *guard) newFeatures() ([]feature, error) {
 			scope: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope {
 				return settings.Scope(&c.Hierarchy)
 			},
-			policies: func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Policy { return trees.Policies() },
-			webhooks: func(*configv1alpha1.HoldfastConfiguration, scope.Scope) []admission.Webhook { return trees.Webhooks() },
+			policies: func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Policy {
+				return trees.Policies()
+			},
+			webhooks:   func(*configv1alpha1.HoldfastConfiguration, scope.Scope) []admission.Webhook { return trees.Webhooks() },
 			setup:      trees.SetupWithManager,
 			wake:       trees.Wake,
 			ready:      trees.Ready,

@@ -12,10 +12,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
-
-	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 )
 
 // withTrees is a cluster of the test's own in which trees can be kept.

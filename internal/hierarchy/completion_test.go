@@ -19,6 +19,7 @@ import (
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 )
 
 func TestCompletion_condition(t *testing.T) {
@@ -157,6 +158,10 @@ func TestBirth_subnamespacesHaveAllLabelsInTheFirstWrite(t *testing.T) {
 		t.Errorf("labels at birth (-want +got):\n%s", diff)
 	}
 	want = map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: r.name("b"), "team.example.com/note": "n"}
+	if owner, err := ownership.Decide(first); err != nil || !owner.Owns(ownership.Anchor(r.name("b"))) || first.Annotations[v1alpha1.ClaimsAnnotation] == "" {
+		t.Errorf("at birth it is claimed by %v: %v", owner, err)
+	}
+	delete(first.Annotations, v1alpha1.ClaimsAnnotation)
 	if diff := gocmp.Diff(want, first.Annotations); diff != "" {
 		t.Errorf("annotations at birth (-want +got):\n%s", diff)
 	}

@@ -31,7 +31,6 @@ hierarchy:
 // parallel lets more tests run at once than there are processors: they wait, for
 // namespaces to end above all.
 func parallel() {
-	flag.Parse()
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,10 +31,7 @@ const (
 	rootName      = "root"
 )
 
-var (
-	rolesResource   = rbacv1.SchemeGroupVersion.WithResource("roles")
-	anchorsResource = hncv1alpha2.GroupVersion.WithResource("subnamespaceanchors")
-)
+var rolesResource = rbacv1.SchemeGroupVersion.WithResource("roles")
 
 // treesBench measures trees of namespaces.
 type treesBench struct {
@@ -169,7 +165,7 @@ func (m *treesBench) bare(ctx context.Context) error {
 		return err
 	}
 	n := m.b.treeChildren
-	make := func(roles int, work string) error {
+	appear := func(roles int, work string) error {
 		begin := time.Now()
 		err := each(roles*n, treeWriters, func(i int) error {
 			return m.Client.Create(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-%d-%d", roles, i/n)))
@@ -177,10 +173,10 @@ func (m *treesBench) bare(ctx context.Context) error {
 		m.took(work, 1, begin)
 		return err
 	}
-	if err := make(10, manyAppear); err != nil {
+	if err := appear(10, manyAppear); err != nil {
 		return err
 	}
-	if err := make(1, oneAppears); err != nil {
+	if err := appear(1, oneAppears); err != nil {
 		return err
 	}
 	begin := time.Now()
@@ -225,7 +221,7 @@ func (m *treesBench) with(ctx context.Context) error {
 	}
 	n := m.b.treeChildren
 	roles := func(count int, work string) error {
-		return m.timed(ctx, rolesResource, hncv1alpha2.LabelInheritedFrom, watch.Added, count*n, work, func() error {
+		return m.timed(ctx, watch.Added, count*n, work, func() error {
 			return each(count, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, fmt.Sprintf("role-%d-%d", count, i))) })
 		})
 	}
@@ -235,7 +231,7 @@ func (m *treesBench) with(ctx context.Context) error {
 	if err := roles(1, oneAppears); err != nil {
 		return err
 	}
-	if err := m.timed(ctx, rolesResource, hncv1alpha2.LabelInheritedFrom, watch.Deleted, 10*n, manyGo, func() error {
+	if err := m.timed(ctx, watch.Deleted, 10*n, manyGo, func() error {
 		return each(10, treeWriters, func(i int) error { return m.Client.Delete(ctx, roleIn(rootName, fmt.Sprintf("role-10-%d", i))) })
 	}); err != nil {
 		return err
@@ -283,18 +279,20 @@ func (m *treesBench) subnamespaces(ctx context.Context, n int) error {
 	return err
 }
 
-// timed takes the time from the begin of an act until so many events of a type have
-// come.
+// timed takes the time from the begin of an act until so many events of a type about
+// copies of Roles have come.
 func (m *treesBench) timed(
-	ctx context.Context, resource schema.GroupVersionResource, label string, of watch.EventType, n int, work string, act func() error,
+	ctx context.Context, of watch.EventType, n int, work string, act func() error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	list, err := m.metadata.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: label})
+	copies := metav1.ListOptions{LabelSelector: hncv1alpha2.LabelInheritedFrom}
+	list, err := m.metadata.Resource(rolesResource).List(ctx, copies)
 	if err != nil {
 		return err
 	}
-	events, err := m.metadata.Resource(resource).Watch(ctx, metav1.ListOptions{LabelSelector: label, ResourceVersion: list.ResourceVersion})
+	copies.ResourceVersion = list.ResourceVersion
+	events, err := m.metadata.Resource(rolesResource).Watch(ctx, copies)
 	if err != nil {
 		return err
 	}
@@ -338,7 +336,7 @@ func (m *treesBench) rows() []row {
 // restarts counts what the manager writes when it comes back to many copies.
 func (m *treesBench) restarts(ctx context.Context) ([]row, error) {
 	n := m.b.treeChildren
-	if err := m.timed(ctx, rolesResource, hncv1alpha2.LabelInheritedFrom, watch.Added, 6*n, "copies for the restarts", func() error {
+	if err := m.timed(ctx, watch.Added, 6*n, "copies for the restarts", func() error {
 		return each(6, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, fmt.Sprintf("stays-%d", i))) })
 	}); err != nil {
 		return nil, err

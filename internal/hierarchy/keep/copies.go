@@ -81,11 +81,16 @@ func (k *Keeper) bring(ctx context.Context, i item, at world.CopyRef, p *world.C
 		err = k.update(ctx, at, p)
 	}
 	k.later(item{what: theConfig}, calm)
+	k.tell(at, p, err)
+	return err
+}
+
+// tell says on the source that it cannot be copied somewhere.
+func (k *Keeper) tell(at world.CopyRef, p *world.CopyPlan, err error) {
 	if err != nil && p.From != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 		k.o.Events.Eventf(p.From.Object, nil, corev1.EventTypeWarning, hncv1alpha2.EventCannotPropagate, "Propagate",
 			"cannot be copied to the namespace %s: %v", at.Namespace, err)
 	}
-	return err
 }
 
 // remove deletes a copy as it is known. One that has changed meanwhile is looked at

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -28,7 +28,7 @@ const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=
 func newObjects(c *rest.Config) (*objects, error) {
 	c = rest.CopyConfig(c)
 	c.GroupVersion = &schema.GroupVersion{}
-	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion() // for errors
+	c.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion() // for errors
 	client, err := rest.UnversionedRESTClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("make client for copies: %w", err)

@@ -25,26 +25,48 @@ func (d Declaration) stays(desired []client.Object, current map[objectKey]client
 	}
 	var validating []admissionregistrationv1.ValidatingWebhook
 	var mutating []admissionregistrationv1.MutatingWebhook
+	if len(caBundle) == 0 {
+		return desired
+	}
 	for _, w := range d.Webhooks {
-		if !w.Undecided || len(caBundle) == 0 {
+		if !w.Undecided {
 			continue
 		}
-		if c, ok := current[objectKey{mutatingKind, WebhookConfigurationName}].(*admissionregistrationv1.MutatingWebhookConfiguration); ok && w.Mutating {
-			if i := slices.IndexFunc(c.Webhooks, func(m admissionregistrationv1.MutatingWebhook) bool { return m.Name == w.Name }); i >= 0 {
-				have := *c.Webhooks[i].DeepCopy()
-				have.ClientConfig = clientConfig(w.Path, endpoint, caBundle)
-				mutating = append(mutating, have)
-			}
-		}
-		if c, ok := current[objectKey{validatingKind, WebhookConfigurationName}].(*admissionregistrationv1.ValidatingWebhookConfiguration); ok && !w.Mutating {
-			if i := slices.IndexFunc(c.Webhooks, func(v admissionregistrationv1.ValidatingWebhook) bool { return v.Name == w.Name }); i >= 0 {
-				have := *c.Webhooks[i].DeepCopy()
-				have.ClientConfig = clientConfig(w.Path, endpoint, caBundle)
-				validating = append(validating, have)
-			}
-		}
+		at := clientConfig(w.Path, endpoint, caBundle)
+		validating = append(validating, standing(current, w, at)...)
+		mutating = append(mutating, standingMutating(current, w, at)...)
 	}
 	return withWebhooks(desired, validating, mutating, anchor)
+}
+
+// standing is a validating webhook as it stands, if it does.
+func standing(current map[objectKey]client.Object, w Webhook, at admissionregistrationv1.WebhookClientConfig) (out []admissionregistrationv1.ValidatingWebhook) {
+	c, ok := current[objectKey{validatingKind, WebhookConfigurationName}].(*admissionregistrationv1.ValidatingWebhookConfiguration)
+	if !ok || w.Mutating {
+		return nil
+	}
+	for i := range c.Webhooks {
+		if c.Webhooks[i].Name == w.Name {
+			out = append(out, *c.Webhooks[i].DeepCopy())
+			out[0].ClientConfig = at
+		}
+	}
+	return out
+}
+
+// standingMutating is the same of a mutating one.
+func standingMutating(current map[objectKey]client.Object, w Webhook, at admissionregistrationv1.WebhookClientConfig) (out []admissionregistrationv1.MutatingWebhook) {
+	c, ok := current[objectKey{mutatingKind, WebhookConfigurationName}].(*admissionregistrationv1.MutatingWebhookConfiguration)
+	if !ok || !w.Mutating {
+		return nil
+	}
+	for i := range c.Webhooks {
+		if c.Webhooks[i].Name == w.Name {
+			out = append(out, *c.Webhooks[i].DeepCopy())
+			out[0].ClientConfig = at
+		}
+	}
+	return out
 }
 
 // withWebhooks adds webhooks to what is desired, without changing that.
