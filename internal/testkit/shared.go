@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -28,6 +28,9 @@ var shared struct {
 	given bool
 	extra Extra
 }
+
+// configurationHead begins a configuration.
+const configurationHead = "apiVersion: " + configv1alpha1.GroupVersion + "\nkind: " + configv1alpha1.Kind + "\n"
 
 // Extra is what a package's tests share beyond Holdfast as it is installed.
 type Extra struct {
@@ -90,7 +93,7 @@ func startShared(ctx context.Context) error {
 	shared.env, shared.given = &Env{Cluster: c, dir: dir}, path != ""
 	if text := shared.extra.Configuration; text != "" {
 		file := filepath.Join(dir, "config.yaml")
-		if err := os.WriteFile(file, []byte(config.Empty+text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(configurationHead+text), 0o600); err != nil {
 			return fmt.Errorf("write the configuration: %w", err)
 		}
 		shared.env.managerArgs = []string{"--config", file, "--config-map", ""}
