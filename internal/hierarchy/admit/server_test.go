@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -49,6 +50,50 @@ type server struct {
 	calls     atomic.Int64 // of the webhooks
 	down      atomic.Bool
 	notYet    atomic.Bool // known what is wanted
+	looks     looks
+}
+
+// looks lets all who ask at the same time have one look at the API server, which
+// begins after they ask.
+type looks struct {
+	mu      sync.Mutex
+	next    *look
+	looking bool
+}
+
+type look struct {
+	world rules.World
+	err   error
+	done  chan struct{}
+}
+
+func (l *looks) take(see func() (rules.World, error)) (rules.World, error) {
+	l.mu.Lock()
+	if l.next == nil {
+		l.next = &look{done: make(chan struct{})}
+	}
+	mine := l.next
+	if !l.looking {
+		l.looking = true
+		go l.run(see)
+	}
+	l.mu.Unlock()
+	<-mine.done
+	return mine.world, mine.err
+}
+
+func (l *looks) run(see func() (rules.World, error)) {
+	for {
+		l.mu.Lock()
+		now := l.next
+		l.next, l.looking = nil, now != nil
+		l.mu.Unlock()
+		if now == nil {
+			return
+		}
+		now.world, now.err = see()
+		close(now.done)
+	}
 }
 
 // copiedHere are the kinds that are copied, beside those that always are.
@@ -101,13 +146,16 @@ func (s *server) install(t *testing.T) {
 		t.Fatal(err)
 	}
 	webhooks := admit.NewHandlers(admit.Options{
-		World:    func() (rules.World, error) { return s.world(t.Context()) },
+		World: func() (rules.World, error) {
+			return s.looks.take(func() (rules.World, error) { return s.world(t.Context()) })
+		},
 		Settings: func() settings.Settings { return s.settings },
 		Users:    []string{holdfast}, Kinds: served, Client: s.clientset,
 		Sources: admit.ReadSources(objects),
 	}).Webhooks(admit.WebhookOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}, External: true})
-	for _, w := range webhooks {
+	for i, w := range webhooks {
 		mux.Handle(w.Path, w.Handler)
+		webhooks[i].Spec.TimeoutSeconds = new(int32(30)) // a look at the API server takes long on a busy machine
 	}
 	policies := admit.Policies(admit.PolicyOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}})
 	self := admission.Self{Mode: configv1alpha1.ModeEnforce, Namespace: "holdfast-system", Users: []string{holdfast}}
