@@ -80,6 +80,16 @@ func shared(t testing.TB) *rig {
 // rigOn is a rig on a cluster of the test's own, or on the shared one.
 func rigOn(t testing.TB, e *testkit.Env) *rig {
 	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() || e.Manager == nil {
+			return
+		}
+		select {
+		case <-e.Manager.Done():
+			t.Logf("the manager has ended; its log ends:\n%s", e.Manager.LogTail())
+		default:
+		}
+	})
 	return &rig{
 		Env: e, WithT: gomega.NewWithT(t), t: t, prefix: e.Namespace(t), kinds: map[string]schema.GroupVersionKind{},
 		past: e.As(t, guard, "system:masters", "system:serviceaccounts:holdfast-system"),
@@ -174,12 +184,16 @@ func (r *rig) get(kind, at string) *unstructured.Unstructured {
 	return u
 }
 
+// steadily is how what is only a matter of time is tried again.
+var steadily = wait.Backoff{Steps: 500, Duration: 20 * time.Millisecond}
+
 // patch changes an object, or makes it if it is not there. The body is JSON.
 func (r *rig) patch(c client.Client, kind, at, body string) {
 	r.t.Helper()
 	body = r.long(body)
-	// Holdfast may make it in between.
-	err := retry.OnError(retry.DefaultBackoff, apierrors.IsAlreadyExists, func() error {
+	// Holdfast may make it in between; and may not know yet of what was just made.
+	again := func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsServiceUnavailable(err) }
+	err := retry.OnError(steadily, again, func() error {
 		err := c.Patch(r.t.Context(), r.object(kind, at), client.RawPatch(types.MergePatchType, []byte(body)))
 		if !apierrors.IsNotFound(err) {
 			return err
@@ -239,7 +253,7 @@ func (r *rig) configure(change func(*hncv1alpha2.HNCConfigurationSpec)) {
 	configuring.Lock()
 	defer configuring.Unlock()
 	again := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
-	err := retry.OnError(wait.Backoff{Steps: 100, Duration: 20 * time.Millisecond}, again, func() error {
+	err := retry.OnError(steadily, again, func() error {
 		c := &hncv1alpha2.HNCConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hncv1alpha2.HNCConfigurationName}}
 		err := r.past.Get(r.t.Context(), client.ObjectKeyFromObject(c), c)
 		if client.IgnoreNotFound(err) != nil {
