@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 )
@@ -53,7 +55,7 @@ func labelsPatch(p *world.NamespacePlan) map[string]any {
 	if p.Namespace.DeletionTimestamp != nil {
 		return nil
 	}
-	labels := difference(p.Namespace.Labels, p.Outcome.Labels, func(string) bool { return true })
+	labels := difference(p.Namespace.Labels, marked(p), func(string) bool { return true })
 	managed := p.Settings.ManagedAnnotations()
 	annotations := difference(p.Namespace.Annotations, p.Outcome.Annotations, managed.Has)
 	if len(labels)+len(annotations) == 0 {
@@ -67,6 +69,25 @@ func labelsPatch(p *world.NamespacePlan) map[string]any {
 		meta["annotations"] = annotations
 	}
 	return map[string]any{"metadata": meta}
+}
+
+// marked are the labels that a namespace should have, with the mark that lets the
+// API server refuse its deletion while Holdfast is down. HNC knows no such mark, so
+// it comes with the first change of the children.
+func marked(p *world.NamespacePlan) map[string]string {
+	_, has := p.Namespace.Labels[v1alpha1.HasSubnamespacesMark]
+	changed := p.Config == nil || !slices.Equal(p.Config.Status.Children, p.Outcome.Children)
+	want := p.Outcome.Managed && p.Subnamespaces && (has || changed)
+	if has == want {
+		return p.Outcome.Labels
+	}
+	labels := maps.Clone(p.Outcome.Labels)
+	if want {
+		labels[v1alpha1.HasSubnamespacesMark] = v1alpha1.MarkSet
+	} else {
+		delete(labels, v1alpha1.HasSubnamespacesMark)
+	}
+	return labels
 }
 
 // difference is what a merge patch changes; nil takes a key away, if it is one of

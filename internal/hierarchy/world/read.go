@@ -130,6 +130,8 @@ type NamespacePlan struct {
 	Config *hncv1alpha2.HierarchyConfiguration
 	// Anchors is how many there are in it.
 	Anchors int
+	// Subnamespaces says whether there are any right below it.
+	Subnamespaces bool
 	// DeletingCRD says that HierarchyConfigurations go because their CRD does.
 	DeletingCRD bool
 	// Unknown are kinds that are copied, and of which not all objects are known.
@@ -156,6 +158,12 @@ func (w *World) Namespace(name string) *NamespacePlan {
 	p := &NamespacePlan{
 		Namespace: s.namespaces[name], Outcome: s.tree.Get(name), Config: s.configs[name], Anchors: len(s.anchors[name]),
 		DeletingCRD: s.definitions[configCRD].going, Settings: s.settings,
+	}
+	for _, c := range p.Outcome.Children {
+		if child := s.tree.Get(c); child != nil && child.Subnamespace {
+			p.Subnamespaces = true
+			break
+		}
 	}
 	for _, k := range s.kinds {
 		if !k.synced && k.mode != hncv1alpha2.ModeRemove {
