@@ -10,7 +10,6 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
@@ -169,12 +168,6 @@ func testMutatingIsOwned(t *testing.T, s *server) {
 			return webhooks()
 		}, "30s", "100ms").Should(gomega.Equal(1), "after it was %s", what)
 	}
-	said(t, "deleted while nothing is known", s.as(t, "holdfast").Delete(t.Context(), u.DeepCopy()), "ok")
-	s.notYet.Store(true)
-	if result, err := s.installer.Reconcile(t.Context(), reconcile.Request{}); err != nil || result.RequeueAfter == 0 || webhooks() != 0 {
-		t.Errorf("something is written before it is known what: %v, %v", result, err)
-	}
-	s.notYet.Store(false)
 	anchor := parse(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: holdfast-anchor}}")
 	said(t, "delete the anchor", s.as(t, "ann").Delete(t.Context(), anchor), "ok")
 	gone(t, s, u)

@@ -36,6 +36,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
@@ -49,7 +50,6 @@ type server struct {
 	installer *admission.Reconciler
 	calls     atomic.Int64 // of the webhooks
 	down      atomic.Bool
-	notYet    atomic.Bool // known what is wanted
 	looks     looks
 }
 
@@ -151,7 +151,7 @@ func (s *server) install(t *testing.T) {
 		},
 		Settings: func() settings.Settings { return s.settings },
 		Users:    []string{holdfast}, Kinds: served, Client: s.clientset,
-		Sources: admit.ReadSources(objects),
+		Sources: world.New(world.Options{Dynamic: objects}).Read,
 	}).Webhooks(admit.WebhookOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}, External: true})
 	for i, w := range webhooks {
 		mux.Handle(w.Path, w.Handler)
@@ -162,9 +162,6 @@ func (s *server) install(t *testing.T) {
 	r := admission.NewReconciler(s.as(t, "holdfast"), admission.Options{
 		Endpoint: admission.Endpoint{URL: listener.URL},
 		Wanted: func() (admission.Wanted, error) {
-			if s.notYet.Load() {
-				return admission.Wanted{}, admission.ErrNotYet
-			}
 			return admission.Wanted{
 				Declaration: admission.Declaration{Policies: append(policies, self.Policy()), Webhooks: webhooks},
 				CABundle:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: listener.Certificate().Raw}),

@@ -112,11 +112,7 @@ func identity(o metav1.Object) metav1.ObjectMeta {
 
 // describe is what counts of a source.
 func describe(kind schema.GroupKind, u *unstructured.Unstructured) propagate.Object {
-	of, _, _ := unstructured.NestedString(u.Object, "type")
-	return propagate.Object{
-		Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
-		Type: of, Finalizers: len(u.GetFinalizers()) > 0,
-	}
+	return propagate.Describe(kind, u.GetNamespace(), u)
 }
 
 // treeObject is what counts of a namespace for the tree. Annotations that nobody

@@ -46,18 +46,10 @@ const (
 	brakeBurst = 10
 	brakePause = 5 * time.Second
 
-	// notYetPause is for one who forgets to wake the Reconciler.
-	notYetPause = time.Second
-
 	// A pass on a cache that is behind would write everything twice.
 	cachePause    = 50 * time.Millisecond
 	cachePatience = 2 * time.Second
 )
-
-// ErrNotYet is that what is wanted is not known yet, after a start. What is installed
-// stays until then, for a rule that is narrowed for a moment guards nothing in that
-// moment.
-var ErrNotYet = errors.New("what is wanted is not known yet")
 
 // Wanted is what should be installed now.
 type Wanted struct {
@@ -71,7 +63,7 @@ type Wanted struct {
 type Options struct {
 	Endpoint Endpoint
 	// Wanted is asked at each pass; it must be safe for concurrent use. While it
-	// fails, what is installed stays. ErrNotYet is no failure.
+	// fails, what is installed stays.
 	Wanted func() (Wanted, error)
 	// Changed is called after each pass that changed what Condition returns.
 	Changed func()
@@ -160,9 +152,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	anchorPresent.WithLabelValues().Set(1)
 	wanted, err := r.options.Wanted()
-	if errors.Is(err, ErrNotYet) {
-		return reconcile.Result{RequeueAfter: notYetPause}, nil
-	}
 	if err != nil {
 		r.report(metav1.ConditionFalse, v1alpha1.ReasonRefused, err.Error())
 		return reconcile.Result{}, reconcile.TerminalError(err)
