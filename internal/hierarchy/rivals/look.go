@@ -56,6 +56,7 @@ func (f *Facts) addDeployment(d *appsv1.Deployment) {
 	found := Deployment{
 		Namespace: d.Namespace, Name: d.Name,
 		Wanted: ptr.Deref(d.Spec.Replicas, 1), Running: d.Status.Replicas + ptr.Deref(d.Status.TerminatingReplicas, 0),
+		Ready: d.Status.ReadyReplicas,
 	}
 	for _, c := range d.Spec.Template.Spec.Containers {
 		found.Images = append(found.Images, c.Image)

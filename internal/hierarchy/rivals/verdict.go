@@ -25,8 +25,8 @@ type Deployment struct {
 	Namespace, Name string
 	Images          []string
 	// Wanted are the pods that there should be, and Running those that there are,
-	// which may not all be ready, or be on their way out.
-	Wanted, Running int32
+	// which may be on their way out; Ready of them answer.
+	Wanted, Running, Ready int32
 }
 
 // Webhook is a webhook configuration that may be HNC's.
@@ -89,8 +89,8 @@ func (w Webhook) isHNC() bool {
 		slices.ContainsFunc(w.Webhooks, func(name string) bool { return strings.HasSuffix(name, webhookSuffix) })
 }
 
-// answers says who answers, if anybody may.
-func (w Webhook) answers() string {
+// AnsweredBy says who answers, if anybody may.
+func (w Webhook) AnsweredBy() string {
 	if len(w.URLs) > 0 {
 		return w.URLs[0]
 	}
@@ -122,19 +122,25 @@ const (
 	runs
 )
 
+// HNC is what of the facts is HNC's.
+func (f Facts) HNC() Facts {
+	return Facts{
+		Deployments: slices.DeleteFunc(slices.Clone(f.Deployments), func(d Deployment) bool { return !d.isHNC() }),
+		Webhooks:    slices.DeleteFunc(slices.Clone(f.Webhooks), func(w Webhook) bool { return !w.isHNC() }),
+	}
+}
+
 // Judge decides by what was found.
 func Judge(f Facts) Verdict {
+	f = f.HNC()
 	var live, dead []string
 	for _, d := range f.Deployments {
-		if d.isHNC() && d.lives() {
+		if d.lives() {
 			live = append(live, d.String())
 		}
 	}
 	for _, w := range f.Webhooks {
-		if !w.isHNC() {
-			continue
-		}
-		if by := w.answers(); by != "" {
+		if by := w.AnsweredBy(); by != "" {
 			live = append(live, fmt.Sprintf("%s %s, answered by %s", w.Kind, w.Name, by))
 		} else {
 			dead = append(dead, w.Kind+" "+w.Name)
