@@ -11,11 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // attempts are how often a tool that reconciles is seen to try again.

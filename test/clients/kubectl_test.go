@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
