@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,8 +40,36 @@ func ask(ctx context.Context, c kubernetes.Interface, user authenticationv1.User
 			return rules.Unauthorized(namespace).Denied, nil
 		}
 	}
+	return deletable(ctx, c, v.Deletes)
+}
+
+// deletable asks whether the API server would let namespaces go. Whoever protects
+// one says so in the answer to a dry run.
+func deletable(ctx context.Context, c kubernetes.Interface, namespaces []string) (*rules.Denial, error) {
+	answers := make([]error, len(namespaces))
+	var group errgroup.Group
+	group.SetLimit(dryRuns)
+	for i, name := range namespaces {
+		group.Go(func() error {
+			answers[i] = c.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+			return nil
+		})
+	}
+	_ = group.Wait() // they are in answers
+	for i, err := range answers {
+		switch {
+		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		case apierrors.IsForbidden(err):
+			return rules.Kept(namespaces[i], err.Error()).Denied, nil
+		default:
+			return nil, fmt.Errorf("ask whether the namespace %s may be deleted: %w", namespaces[i], err)
+		}
+	}
 	return nil, nil
 }
+
+// dryRuns are asked for at the same time.
+const dryRuns = 16
 
 func exists(ctx context.Context, c kubernetes.Interface, namespace string) (bool, error) {
 	_, err := c.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})

@@ -38,11 +38,26 @@ func (w World) Anchor(op Operation, namespace, name string, spec hncv1alpha2.Sub
 
 func (w World) anchorDelete(namespace, name string) Verdict {
 	in, sub := w.Tree.Get(namespace), w.Tree.Get(name)
-	if in == nil || sub == nil || in.Anchors[name] != hncv1alpha2.AnchorOk || len(sub.Children) == 0 || sub.AllowCascadingDeletion {
+	if in == nil || sub == nil || in.Anchors[name] != hncv1alpha2.AnchorOk || sub.Terminating {
 		return allowed
+	}
+	if len(sub.Children) == 0 || sub.AllowCascadingDeletion {
+		return Verdict{Deletes: append([]string{name}, w.cascade(name)...)}
 	}
 	return forbidden("the subnamespace %q has namespaces below it (%s); allow cascading deletion on it, or move them first",
 		name, strings.Join(sub.Children, ", "))
+}
+
+// cascade is the subnamespaces below one, which go with it. What is below a child of
+// another sort stays.
+func (w World) cascade(name string) []string {
+	var out []string
+	for _, c := range w.Tree.Get(name).Children {
+		if o := w.Tree.Get(c); o != nil && o.Subnamespace {
+			out = append(append(out, c), w.cascade(c)...)
+		}
+	}
+	return out
 }
 
 // DeletesSubnamespace says whether an anchor that is being deleted takes its

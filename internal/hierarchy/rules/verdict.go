@@ -46,6 +46,10 @@ type Verdict struct {
 	// Confirm is a namespace that the tree does not know. If the API server does,
 	// Unavailable is the answer.
 	Confirm string
+	// Deletes are namespaces that go if this passes. If the API server would refuse to
+	// delete one of them, that is the answer: a deletion that cannot finish must not
+	// begin.
+	Deletes []string
 }
 
 // Denial says no.
@@ -92,6 +96,12 @@ func badRequest(format string, args ...any) Verdict {
 // Unavailable is the answer while a namespace is not known yet.
 func Unavailable(namespace string) Verdict {
 	return deny(codeUnavailable, metav1.StatusReasonServiceUnavailable, "the namespace %q is not known yet; try again", namespace)
+}
+
+// Kept is the answer where a namespace that would go is protected; why is what the
+// API server says.
+func Kept(namespace, why string) Verdict {
+	return forbidden("the subnamespace %q cannot be deleted: %s", namespace, why)
 }
 
 // Unauthorized is the answer to a user who may not update HierarchyConfigurations

@@ -1,0 +1,45 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hierarchy_test
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+)
+
+// A deletion that cannot finish does not begin: an anchor stays while something in
+// the subtree that would go with it is protected, and the answer says what.
+func TestProtected_anAnchorStaysWhileItsSubtreeHoldsSomethingProtected(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	r.patch(r.Client, "ns", "a", `{}`)
+	r.patch(r.Client, "anchor", "a/s", `{}`)
+	r.Eventually(r.there("ns", "s"), "60s", "50ms").Should(gomega.BeTrue())
+	r.patch(r.Client, "hc", "s", `{"spec":{"allowCascadingDeletion":true}}`)
+	r.patch(r.Client, "anchor", "s/below", `{}`)
+	r.Eventually(r.there("ns", "below"), "60s", "50ms").Should(gomega.BeTrue())
+	r.Apply(t, r.name("below"), `{apiVersion: v1, kind: ConfigMap, metadata: {name: precious, labels: {holdfast.dev/deletion-protected: Always}}}`)
+
+	gone := func() string {
+		return r.Kubectl(t, "delete", "subns", r.name("s"), "-n", r.name("a"), "--wait=false").Stderr
+	}
+	r.Eventually(func() string {
+		return r.Kubectl(t, "delete", "subns", r.name("s"), "-n", r.name("a"), "--dry-run=server").Stderr
+	}, "60s", "100ms").Should(gomega.And(gomega.ContainSubstring(`the subnamespace "`+r.name("below")+`" cannot be deleted`), gomega.ContainSubstring("configmaps/precious")))
+	if said := gone(); said == "" {
+		t.Fatal("the anchor was deleted")
+	}
+	r.Consistently(r.there("ns", "below"), "2s", "200ms").Should(gomega.BeTrue())
+
+	r.Kubectl(t, "label", "configmap", "precious", "-n", r.name("below"), "holdfast.dev/deletion-protected-")
+	r.Eventually(gone, "60s", "200ms").Should(gomega.BeEmpty())
+	r.Eventually(r.there("ns", "below"), "120s", "200ms").Should(gomega.BeFalse())
+	r.Eventually(r.there("ns", "s"), "120s", "200ms").Should(gomega.BeFalse())
+}
+
+// there says whether an object is.
+func (r *rig) there(kind, at string) func() bool {
+	return func() bool { return r.get(kind, at) != nil }
+}
