@@ -28,6 +28,10 @@ func TestProtected_anAnchorStaysWhileItsSubtreeHoldsSomethingProtected(t *testin
 	r.Eventually(func() string {
 		return r.Kubectl(t, "delete", "subns", r.name("s"), "-n", r.name("a"), "--dry-run=server").Stderr
 	}, "60s", "100ms").Should(gomega.And(gomega.ContainSubstring(`the subnamespace "`+r.name("below")+`" cannot be deleted`), gomega.ContainSubstring("configmaps/precious")))
+	r.patch(r.Client, "hc", "a", `{"spec":{"allowCascadingDeletion":true}}`)
+	r.Eventually(func() string {
+		return r.Kubectl(t, "delete", "namespace", r.name("a"), "--dry-run=server").Stderr
+	}, "60s", "100ms").Should(gomega.ContainSubstring("configmaps/precious"), "the namespace above all of them")
 	if said := gone(); said == "" {
 		t.Fatal("the anchor was deleted")
 	}

@@ -146,6 +146,8 @@ func TestAnchors(t *testing.T) {
 		{"deleted, of a subnamespace with children", "a <- *b <- c", "a", "{metadata: {name: b}}", "DELETE", "403", "(c)"},
 		{"deleted, with cascading deletion", "a <- *+b <- c", "a", "{metadata: {name: b}}", "DELETE", "ok", ""},
 		{"deleted, with a label that is not managed any more", "a <- *b", "a", "{metadata: {name: b}, spec: {labels: [{key: other, value: c}]}}", "DELETE", "ok", ""},
+		{"deleted, of a subnamespace that may not go", "a <- *stays", "a", "{metadata: {name: stays}}", "DELETE", "403", "stays is protected"},
+		{"deleted, of a subnamespace that stays where it is", "stays, a <- @stays", "a", "{metadata: {name: stays}}", "DELETE", "ok", ""},
 		{"that cannot be read", "a", "a", "{metadata: {name: s}, spec: 1}", "CREATE", "400", "decode"},
 	}
 	for _, tt := range tests {
@@ -155,7 +157,9 @@ func TestAnchors(t *testing.T) {
 			if tt.op == "DELETE" {
 				q.object, q.before = "", tt.anchor
 			}
-			newRig(t, tt.tree).check(t, anchors, q, tt.want, tt.says)
+			r := newRig(t, tt.tree)
+			r.stay = []string{"stays"}
+			r.check(t, anchors, q, tt.want, tt.says)
 		})
 	}
 }

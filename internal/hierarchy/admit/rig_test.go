@@ -95,6 +95,7 @@ type rig struct {
 
 	exists []string // namespaces that the tree does not know
 	may    []string // where users may change the tree
+	stay   []string // namespaces that may not be deleted
 	broken bool     // the API server
 
 	mu    sync.Mutex
@@ -132,6 +133,10 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if name, ok := strings.CutPrefix(req.URL.Path, "/api/v1/namespaces/"); ok {
+		if req.Method == http.MethodDelete {
+			r.remove(w, req, name)
+			return
+		}
 		if !slices.Contains(r.exists, name) {
 			w.WriteHeader(http.StatusNotFound)
 			_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
@@ -151,6 +156,22 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
 	review.Status.Allowed = slices.Contains(r.may, review.Spec.ResourceAttributes.Namespace)
 	_ = json.NewEncoder(w).Encode(review)
+}
+
+// remove answers who would delete a namespace.
+func (r *rig) remove(w http.ResponseWriter, req *http.Request, name string) {
+	var o metav1.DeleteOptions
+	if err := json.NewDecoder(req.Body).Decode(&o); err != nil || !slices.Equal(o.DryRun, []string{metav1.DryRunAll}) {
+		http.Error(w, "this is not only asked", http.StatusTeapot)
+		return
+	}
+	status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusOK}
+	if slices.Contains(r.stay, name) {
+		status.Status, status.Reason, status.Code = metav1.StatusFailure, metav1.StatusReasonForbidden, http.StatusForbidden
+		status.Message = name + " is protected"
+	}
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status)
 }
 
 func (r *rig) options(client kubernetes.Interface) admit.Options {

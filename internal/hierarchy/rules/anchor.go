@@ -48,18 +48,6 @@ func (w World) anchorDelete(namespace, name string) Verdict {
 		name, strings.Join(sub.Children, ", "))
 }
 
-// cascade is the subnamespaces below one, which go with it. What is below a child of
-// another sort stays.
-func (w World) cascade(name string) []string {
-	var out []string
-	for _, c := range w.Tree.Get(name).Children {
-		if o := w.Tree.Get(c); o != nil && o.Subnamespace {
-			out = append(append(out, c), w.cascade(c)...)
-		}
-	}
-	return out
-}
-
 // DeletesSubnamespace says whether an anchor that is being deleted takes its
 // subnamespace with it. While the CRD of the anchors is on its way out none does,
 // which is for the caller to know.

@@ -107,8 +107,11 @@ func (w World) namespaceDelete(name string, before Meta) Verdict {
 		return forbidden("%q is a subnamespace; delete its anchor in %q instead", name, p)
 	}
 	o := w.Tree.Get(name)
-	if o == nil || o.AllowCascadingDeletion {
+	if o == nil {
 		return allowed
+	}
+	if o.AllowCascadingDeletion {
+		return Verdict{Deletes: w.cascade(name)}
 	}
 	var subs []string
 	for _, c := range o.Children {

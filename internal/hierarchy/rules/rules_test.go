@@ -55,7 +55,8 @@ func sources(mode hncv1alpha2.SynchronizationMode, secrets ...string) *propagate
 	return out
 }
 
-// brief is a verdict in a few words: ok, ok if in a+b, ok if z is gone, 403.
+// brief is a verdict in a few words: ok, ok if in a+b, ok if z is gone, ok if b may
+// go, 403.
 func brief(v rules.Verdict) string {
 	if v.Denied != nil {
 		return fmt.Sprint(v.Denied.Code)
@@ -66,6 +67,9 @@ func brief(v rules.Verdict) string {
 	}
 	if v.Confirm != "" {
 		out += " if " + v.Confirm + " is gone"
+	}
+	if len(v.Deletes) > 0 {
+		out += " if " + strings.Join(v.Deletes, "+") + " may go"
 	}
 	return out
 }
@@ -157,17 +161,17 @@ func TestAnchor(t *testing.T) {
 		{name: "no name of a namespace", tree: "a", op: rules.Create, in: "a", of: "a.b", want: "422", says: "no name of a namespace"},
 		{name: "a label that is not managed", tree: "a", op: rules.Create, in: "a", of: "b", spec: illegal, want: "422", says: "other"},
 		{name: "the same on an update", tree: "a <- *b", op: rules.Update, in: "a", of: "b", spec: illegal, want: "422", says: "other", takesSub: true},
-		{name: "the same on a delete", tree: "a <- *b", op: rules.Delete, in: "a", of: "b", spec: illegal, want: "ok", takesSub: true},
+		{name: "the same on a delete", tree: "a <- *b", op: rules.Delete, in: "a", of: "b", spec: illegal, want: "ok if b may go", takesSub: true},
 		{name: "in an excluded namespace", tree: "!x", op: rules.Create, in: "x", of: "b", want: "403", says: "cannot have subnamespaces"},
 		{name: "with an excluded name", tree: "a, !x", op: rules.Create, in: "a", of: "x", want: "403", says: "cannot be a subnamespace"},
 		{name: "with the name of a namespace", tree: "a, b", op: rules.Create, in: "a", of: "b", want: "409", says: "already"},
 		{name: "with the name of somebody else's subnamespace", tree: "a, c <- *b", op: rules.Create, in: "a", of: "b", want: "409", says: "already"},
 		{name: "the missing one of a subnamespace", tree: "a <- /b", op: rules.Create, in: "a", of: "b", want: "ok"},
 		{name: "an update", tree: "a <- *b", op: rules.Update, in: "a", of: "b", want: "ok", takesSub: true},
-		{name: "a delete", tree: "a <- *b", op: rules.Delete, in: "a", of: "b", want: "ok", takesSub: true},
+		{name: "a delete", tree: "a <- *b", op: rules.Delete, in: "a", of: "b", want: "ok if b may go", takesSub: true},
 		{name: "a delete with namespaces below", tree: "a <- *b <- c", op: rules.Delete, in: "a", of: "b", want: "403", says: "(c)"},
-		{name: "a delete with namespaces below that cascades", tree: "a <- +*b <- c", op: rules.Delete, in: "a", of: "b", want: "ok", takesSub: true},
-		{name: "a delete below one that cascades", tree: "+a <- *b <- c", op: rules.Delete, in: "a", of: "b", want: "ok", takesSub: true},
+		{name: "a delete with namespaces below that cascades", tree: "a <- +*b <- c", op: rules.Delete, in: "a", of: "b", want: "ok if b may go", takesSub: true},
+		{name: "a delete below one that cascades", tree: "+a <- *b <- c", op: rules.Delete, in: "a", of: "b", want: "ok if b may go", takesSub: true},
 		{name: "a delete of one that is at odds", tree: "b <- c, a <- @b", op: rules.Delete, in: "a", of: "b", want: "ok"},
 		{name: "a delete of one whose namespace is missing", tree: "a <- *?b", op: rules.Delete, in: "a", of: "b", want: "ok"},
 		{name: "a delete of one whose namespace ends already", tree: "a <- -*b", op: rules.Delete, in: "a", of: "b", want: "ok"},
@@ -182,6 +186,63 @@ func TestAnchor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCascade looks at which namespaces are asked about before something goes that they
+// would go with. Those in the list are labelled as protected.
+func TestCascade(t *testing.T) {
+	t.Parallel()
+	const marked = "holdfast.dev/marked"
+	tests := []struct {
+		name, tree, labelled, label string
+		anchor, namespace           string // what the delete of b's anchor and of a get
+	}{
+		{"an anchor takes its subnamespace, labelled or not", "a <- *b", "", marked, "ok if b may go", "403"},
+		{"below it only what is labelled is asked about", "+a <- *b <- *c, b <- *d <- *e", "c e", marked, "ok if b+c+e may go", "ok if c+e may go"},
+		{"as what is protected by any label", "+a <- *b <- *c", "c", "holdfast.dev/deletion-protected", "ok if b+c may go", "ok if c may go"},
+		{"by that of Karmada", "+a <- *b <- *c", "c", "resourcetemplate.karmada.io/deletion-protected", "ok if b+c may go", "ok if c may go"},
+		{"by that of OpenKruise", "+a <- *b <- *c", "c", "policy.kruise.io/delete-protection", "ok if b+c may go", "ok if c may go"},
+		{"but not by another one", "+a <- *b <- *c", "c", "example.com/any", "ok if b may go", "ok"},
+		{"full namespaces stay", "+a <- *b <- c <- *d", "c d", marked, "ok if b may go", "ok"},
+		{"and those whose anchor is missing", "+a <- *b <- /c", "c", marked, "ok if b may go", "ok"},
+		{"and what is going already", "+a <- *b <- -*c", "c", marked, "ok if b may go", "ok"},
+		{"a cycle has an end", "+b <- +*a <- *b", "a b", marked, "ok if b+a may go", "ok if b may go"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := labelled(t, world(t, tt.tree), tt.label, strings.Fields(tt.labelled)...)
+			check(t, w.Anchor(rules.Delete, "a", "b", hncv1alpha2.SubnamespaceAnchorSpec{}), tt.anchor, "")
+			check(t, w.Namespace(rules.Delete, "a", meta(), meta()), tt.namespace, "")
+		})
+	}
+}
+
+func TestCascade_manyAreNotAllAskedAbout(t *testing.T) {
+	t.Parallel()
+	var chains, names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprintf("c%d", i))
+		chains = append(chains, "b <- *"+names[i])
+	}
+	w := labelled(t, world(t, "+a <- *b, "+strings.Join(chains, ", ")), "holdfast.dev/marked", names...)
+	if got := len(w.Anchor(rules.Delete, "a", "b", hncv1alpha2.SubnamespaceAnchorSpec{}).Deletes); got < 10 || got > 30 {
+		t.Errorf("%d are asked about, want a few", got)
+	}
+}
+
+// labelled gives namespaces a label.
+func labelled(t *testing.T, w rules.World, label string, names ...string) rules.World {
+	t.Helper()
+	for _, name := range names {
+		o := w.Tree.Get(name)
+		with := &tree.Object{Labels: map[string]string{label: "Always"}, Annotations: map[string]string{}, Terminating: o.Terminating}
+		if o.Subnamespace {
+			with.Annotations[hncv1alpha2.AnnotationSubnamespaceOf] = o.Parent
+		}
+		w.Tree, _ = w.Tree.Apply(tree.SetNamespace(name, with))
+	}
+	return w
 }
 
 func meta(labels ...string) rules.Meta {
