@@ -164,6 +164,7 @@ func TestAnchor_deletion(t *testing.T) {
 			tree a s^a t^s
 			cascade s
 			see field hc s spec: map[allowCascadingDeletion:true parent:a]
+			fence
 			delete anchor a/s
 			see there ns t: no
 			see there ns s: no
@@ -185,6 +186,7 @@ func TestAnchor_deletion(t *testing.T) {
 			cascade s
 			see children s: c t
 			see children t: d
+			fence
 			delete anchor a/s
 			see there ns t: no
 			see there ns s: no

@@ -68,7 +68,8 @@ var (
 
 func shared(t testing.TB) *rig {
 	t.Helper()
-	r := rigOn(t, testkit.Shared(t))
+	e := testkit.Shared(t)
+	r := rigIn(t, e, e.Namespace(t))
 	configuredOnce.Do(func() {
 		r.Grant(t, "", guard, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"*"}})
 		r.Grant(t, "", guard, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: []string{"*"}})
@@ -77,8 +78,9 @@ func shared(t testing.TB) *rig {
 	return r
 }
 
-// rigOn is a rig on a cluster of the test's own, or on the shared one.
-func rigOn(t testing.TB, e *testkit.Env) *rig {
+// rigIn is a rig on a cluster of the test's own, or on the shared one, with
+// namespaces of a prefix.
+func rigIn(t testing.TB, e *testkit.Env, prefix string) *rig {
 	t.Helper()
 	t.Cleanup(func() {
 		if !t.Failed() || e.Manager == nil {
@@ -91,7 +93,7 @@ func rigOn(t testing.TB, e *testkit.Env) *rig {
 		}
 	})
 	return &rig{
-		Env: e, WithT: gomega.NewWithT(t), t: t, prefix: e.Namespace(t), kinds: map[string]schema.GroupVersionKind{},
+		Env: e, WithT: gomega.NewWithT(t), t: t, prefix: prefix, kinds: map[string]schema.GroupVersionKind{},
 		past: e.As(t, guard, "system:masters", "system:serviceaccounts:holdfast-system"),
 	}
 }
@@ -102,6 +104,9 @@ const guard = "system:serviceaccount:holdfast-system:holdfast-guard"
 // name of a namespace that the test calls something short. A few are nobody's.
 func (r *rig) name(short string) string {
 	if short == "" || short == "excluded" || strings.HasPrefix(short, "kube-") {
+		return short
+	}
+	if r.prefix == "" {
 		return short
 	}
 	return r.prefix + "-" + short
@@ -117,6 +122,9 @@ func (r *rig) long(text string) string {
 
 // short leaves the prefix out of a text.
 func (r *rig) short(text string) string {
+	if r.prefix == "" {
+		return text
+	}
 	return strings.ReplaceAll(strings.ReplaceAll(text, r.prefix+"-", ""), r.prefix, "{.}")
 }
 
