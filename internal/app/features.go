@@ -76,8 +76,11 @@ func (g *guard) newFeatures() ([]feature, error) {
 	eviction.RegisterMetrics(metrics.Registry)
 	trees, err := hierarchy.NewGuard(hierarchy.Options{
 		Manager: g.mgr, Dynamic: g.dynamic, Client: g.clientset, Kinds: g.kinds, Namespace: g.options.Namespace, Users: []string{g.user},
-		Config:  g.config.Current,
-		Changed: g.admission.Wake,
+		Config: g.config.Current,
+		Changed: func() {
+			g.admission.Wake()
+			g.status.Wake()
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -119,8 +122,10 @@ func (g *guard) newFeatures() ([]feature, error) {
 			scope: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope {
 				return settings.Scope(&c.Hierarchy)
 			},
-			policies: func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Policy { return trees.Policies() },
-			webhooks: func(*configv1alpha1.HoldfastConfiguration, scope.Scope) []admission.Webhook { return trees.Webhooks() },
+			policies: func(*configv1alpha1.HoldfastConfiguration, scope.Selection) []admission.Policy {
+				return trees.Policies()
+			},
+			webhooks:   func(*configv1alpha1.HoldfastConfiguration, scope.Scope) []admission.Webhook { return trees.Webhooks() },
 			setup:      trees.SetupWithManager,
 			wake:       trees.Wake,
 			ready:      trees.Ready,
