@@ -76,8 +76,11 @@ func (g *guard) newFeatures() ([]feature, error) {
 	eviction.RegisterMetrics(metrics.Registry)
 	trees, err := hierarchy.NewGuard(hierarchy.Options{
 		Manager: g.mgr, Dynamic: g.dynamic, Client: g.clientset, Kinds: g.kinds, Namespace: g.options.Namespace, Users: []string{g.user},
-		Config:  g.config.Current,
-		Changed: g.admission.Wake,
+		Config: g.config.Current,
+		Changed: func() {
+			g.admission.Wake()
+			g.status.Wake()
+		},
 	})
 	if err != nil {
 		return nil, err

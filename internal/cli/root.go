@@ -26,7 +26,8 @@ select; a DeletionOverride lets one protected object go for a while.
 "why drain NODE" says before an upgrade what would hold up the drain of a node,
 and "drains" lists the pods that wait for their operators to move them.
 
-"hns" has the commands of HNC's plugin, for trees of namespaces.`
+"hns" has the commands of HNC's plugin, for trees of namespaces; "adopt hnc" takes
+them over from HNC.`
 
 // Command is the whole command line, for its reference. It is not run.
 func Command() *cobra.Command {
@@ -54,6 +55,7 @@ func newRootCommand(s *ui.Streams) *cobra.Command {
 		newWhyCommand(c),
 		newOverrideCommand(c),
 		newDrainsCommand(c, nil),
+		newAdoptCommand(c),
 		hns.Command(s, c.flags),
 		newVersionCommand(c, nil),
 		newExitCodesTopic(),

@@ -6,7 +6,6 @@ package hierarchy
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -153,9 +152,6 @@ func (g *Guard) Ready() error {
 	_, err := g.world.View()
 	return err
 }
-
-// Conditions say what is wrong around the trees.
-func (g *Guard) Conditions() []metav1.Condition { return g.rivals.Conditions() }
 
 // resources are those that are copied now.
 func (g *Guard) resources() []schema.GroupResource {

@@ -29,6 +29,10 @@ const (
 	// of namespaces, and unknown until Holdfast has looked.
 	ConditionHierarchyAlone = "HierarchyAlone"
 
+	// ConditionHierarchyKnown is true while Holdfast knows the trees of namespaces. Its
+	// reason says whether it keeps them or stands by.
+	ConditionHierarchyKnown = "HierarchyKnown"
+
 	// ConditionReady is true while all the others are.
 	ConditionReady = "Ready"
 )
@@ -53,6 +57,8 @@ const (
 	ReasonHNCRuns = "HNCRuns"
 	// ReasonInstalled says that everything declared is installed.
 	ReasonInstalled = "Installed"
+	// ReasonKept says that Holdfast keeps the trees of namespaces.
+	ReasonKept = "Kept"
 	// ReasonNamespaceMissing says that a scope lists a namespace that does not exist.
 	ReasonNamespaceMissing = "NamespaceMissing"
 	// ReasonNotPermitted says that Holdfast lacks rights.
@@ -74,6 +80,9 @@ const (
 	ReasonSecondGuard = "SecondGuard"
 	// ReasonServed says that all of a scope is guarded.
 	ReasonServed = "Served"
+	// ReasonStandsBy says that Holdfast follows the trees of namespaces and leaves them
+	// to HNC, or to nobody.
+	ReasonStandsBy = "StandsBy"
 	// ReasonValid says that the serving certificate is valid.
 	ReasonValid = "Valid"
 )

@@ -74,6 +74,10 @@ type View struct {
 	External bool
 }
 
+// ErrNotYet says that not everything has been read. Where it is wrapped, something
+// cannot be read.
+var ErrNotYet = errors.New("the trees of namespaces are not known yet")
+
 // New makes a World.
 func New(o Options) *World {
 	w := &World{o: o, wake: make(chan struct{}, 1)}
@@ -106,10 +110,10 @@ func (w *World) View() (*View, error) {
 		return true
 	})
 	if len(failing) == 0 {
-		return nil, errors.New("the trees of namespaces are not known yet")
+		return nil, ErrNotYet
 	}
 	slices.Sort(failing)
-	return nil, fmt.Errorf("the trees of namespaces are not known yet: %s", strings.Join(failing, "; "))
+	return nil, fmt.Errorf("%w: %s", ErrNotYet, strings.Join(failing, "; "))
 }
 
 // Start follows whenever the configuration wants it, until the context ends.
