@@ -41,6 +41,8 @@ type rig struct {
 	*testkit.Env
 	*gomega.WithT
 	t testing.TB
+	// whole is the test that this one is a part of, and managers run for.
+	whole testing.TB
 	// prefix begins the names of the namespaces. Texts of tests leave it out.
 	prefix string
 	// past is a client for what admission does not let people do, but Holdfast.

@@ -212,9 +212,11 @@ func (s *state) rebuild(b *batch) {
 	rules := s.settings.Rules(s.modes())
 	s.sources = propagate.NewSources(rules)
 	for k, in := range s.objects {
-		for _, o := range in {
-			if digest, err := rules.Digest(o.Object); err == nil {
-				o.Digest = digest
+		for namespace, o := range in {
+			// Whoever holds the one from before goes on with that.
+			if digest, err := rules.Digest(o.Object); err == nil && digest != o.Digest {
+				o = &Source{Object: o.Object, Digest: digest}
+				in[namespace] = o
 			}
 			s.sources = s.sources.With(rules.NewSource(describe(k.Kind, o.Object)))
 		}

@@ -75,7 +75,7 @@ type kind struct {
 	failing string
 }
 
-// Source is an object that is no copy.
+// Source is an object that is no copy. It does not change.
 type Source struct {
 	Object *unstructured.Unstructured
 	// Digest is that of its copies.

@@ -1,0 +1,356 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hierarchy_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+)
+
+// say writes the part about trees of the configuration that Holdfast reads live.
+func (r *rig) say(hierarchy string) {
+	r.t.Helper()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: manager.Namespace, Name: "holdfast"}}
+	cm.Data = map[string]string{config.DataKey: config.Empty + "\nhierarchy: {" + r.long(hierarchy) + "}\n"}
+	if err := r.Client.Update(r.t.Context(), cm); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// restarted is one thing after the other on a cluster that the test may break: what
+// changes for all, restarts, and CRDs that go.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	log, options, err := auditlog.New(t.TempDir(), auditv1.PolicyRule{Level: auditv1.LevelMetadata, Users: []string{guard}, Verbs: []string{"watch"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := own(t, options)
+	r.say("mode: Enforce")
+	r.list(hncv1alpha2.ResourceSpec{Resource: "configmaps"}, hncv1alpha2.ResourceSpec{Resource: "secrets", Mode: hncv1alpha2.ModeAllowPropagate},
+		hncv1alpha2.ResourceSpec{Resource: "limitranges"}, hncv1alpha2.ResourceSpec{Resource: "resourcequotas", Mode: hncv1alpha2.ModeIgnore})
+	r.Grant(t, "", guard, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: []string{"*"}})
+	r.Grant(t, "", guard, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"*"}})
+	r.list(hncv1alpha2.ResourceSpec{Group: "apps", Resource: "deployments"})
+	r.Manager = r.StartManager(t)
+	for i, part := range []struct {
+		name string
+		do   func(*rig)
+	}{
+		{"settings change while Holdfast runs", (*rig).settingsChange},
+		{"standing by and off, nothing is written", (*rig).standsBy},
+		{"what happened while Holdfast was down is made good", (*rig).whileDown},
+		{"weak point 9: many kinds come and go at once", (*rig).manyKinds},
+		{"weak point 19: kinds that are not copied are not watched", func(r *rig) { r.watches(log) }},
+		{"a CRD of anchors that goes deletes no subnamespace", (*rig).anchorsGo},
+		{"a CRD of HierarchyConfigurations that goes changes nothing", (*rig).hierarchyGoes},
+		{"all CRDs that go change nothing", (*rig).allGo},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			on := *r
+			on.whole = r.t
+			on.t, on.WithT, on.prefix, on.fences = t, gomega.NewWithT(t), fmt.Sprintf("p%d", i), 0
+			part.do(&on)
+			r.Manager = on.Manager
+		})
+	}
+}
+
+func (r *rig) settingsChange() {
+	r.run(`
+		tree a b<a c<a
+		put cm a/x +mine=1
+		see copies cm x: a b<a c<a
+		exclude c
+		see labels c:
+	`)
+	r.say("mode: Enforce, excludedNamespaces: [{b}]")
+	r.run(`
+		see labels b:
+		see labels c:
+		set cm a/x {"data":{"v":"2"}}
+		fence
+		see field cm b/x data.v: -
+		include c
+		see labels c: a=1 c=0
+		see field cm c/x data.v: 2
+		see labels b:
+	`)
+	r.say("mode: Enforce, strippedLabels: [mine]")
+	r.run(`
+		see labels b: a=1 b=0
+		see field cm b/x data.v: 2
+		see label cm b/x mine: -
+		see label cm c/x mine: -
+		past set hc a {"spec":{"labels":[{"key":"team/colour","value":"red"}]}}
+		see problems a: BadConfiguration/IllegalManagedLabel
+		see label ns b team/colour: -
+	`)
+	r.say("mode: Enforce, managedLabels: ['team/.*']")
+	r.run(`
+		see problems a:
+		see label ns b team/colour: red
+		see label cm b/x mine: 1
+	`)
+	r.say("mode: Enforce, includedNamespaces: '{a}|{b}|.*fence.*'")
+	r.run(`
+		see labels c:
+		see labels b: a=1 b=0
+	`)
+	r.say("mode: Enforce")
+	r.run("see labels c: a=1 c=0")
+}
+
+func (r *rig) standsBy() {
+	r.run(`
+		tree a b<a
+		put cm a/x v=1
+		see copies cm x: a b<a
+		fence
+	`)
+	for _, still := range []string{"mode: Enforce, standBy: true", "mode: 'Off'"} {
+		r.say(still)
+		// Whether anything is refused tells that it was taken up.
+		r.Eventually(func() int {
+			return r.Kubectl(r.t, "delete", "cm", "x", "-n", r.name("b"), "--dry-run=server").Code
+		}, patience, often).Should(gomega.Equal(0), still)
+		before := r.Writes(r.t)
+		r.run(`
+			past set cm b/x {"data":{"v":"mine"}}
+			set cm a/y {"data":{"v":"2"}}
+			past set ns b {"metadata":{"labels":{"{a}.tree.hnc.x-k8s.io/depth":"7"}}}
+			anchor a/s
+		`)
+		r.Consistently(func() string { return field(r.get("cm", "b/x"), "data.v") }, "3s", "300ms").Should(gomega.Equal("mine"), still)
+		r.Expect(r.Writes(r.t)).To(gomega.BeNumerically("<=", before+10), still) // the lease, and its own status
+		r.run(`
+			see anchor a/s: -
+			see labels b: a=7 b=0
+			see there ns s: no
+		`)
+		r.say("mode: Enforce")
+		r.run(`
+			see field cm b/x data.v: 1
+			see copies cm y: a b<a s<a
+			see labels b: a=1 b=0
+			see anchor a/s: Ok
+			delete cm a/y
+			see copies cm y:
+			delete anchor a/s
+			see there ns s: no
+		`)
+	}
+}
+
+func (r *rig) whileDown() {
+	const sources = 200
+	r.run("tree a b<a c<a d s^a\nput cm a/gone v=1\nput cm a/x v=1")
+	for i := range sources {
+		r.put(r.Client, "cm", fmt.Sprintf("a/many%d", i), nil)
+	}
+	r.run("see complete b: True Copied\nsee copies cm x: a b<a c<a s<a\nfence")
+	// In the middle of copying to a new namespace.
+	r.run("anchor a/late")
+	r.Eventually(func() int { return len(r.all("cm", "")) }, patience, "10ms").Should(gomega.BeNumerically(">", 4*sources+20))
+	if err := r.Manager.Kill(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.run(`
+		past set cm b/x {"data":{"v":"mine"}}
+		past delete cm c/x
+		delete cm a/gone
+		past set ns b {"metadata":{"labels":{"{a}.tree.hnc.x-k8s.io/depth":"7"}}}
+		past set ns new {"metadata":{"labels":{"holdfast.dev/testkit":"made"}}}
+		past parent new=a
+		past parent c=d
+		past anchor d/t
+		past set hc a {"metadata":{"finalizers":null}}
+		past put cm d/y v=1
+	`)
+	r.Manager = r.StartManager(r.whole)
+	r.run(fmt.Sprintf(`
+		see complete late: True Copied
+		see there cm late/many%d: yes
+		see complete new: True Copied
+		see field cm new/many0 metadata.namespace: new
+		see field cm b/x data.v: 1
+		see copies cm gone:
+		see copies cm x: a b<a late<a new<a s<a
+		see copies cm y: c<d d t<d
+		see labels b: a=1 b=0
+		see labels c: c=0 d=1
+		see complete c: True Copied
+		see anchor d/t: Ok
+		see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
+	`, sources-1))
+	r.Expect(r.copies("cm", "many7")).To(gomega.ConsistOf("a", "b<a", "late<a", "new<a", "s<a"))
+}
+
+func (r *rig) manyKinds() {
+	r.run("tree a b<a")
+	kinds := []string{"one", "two", "three", "four"}
+	for _, k := range kinds {
+		r.run("kind " + k + "\nput " + k + " a/x v=1")
+	}
+	for round := range 6 {
+		mode := []string{"Propagate", "Remove", "Propagate", "Ignore", "AllowPropagate", "Propagate"}[round]
+		for _, k := range kinds {
+			r.run("mode " + k + "s " + mode + "\nput " + k + " a/y" + fmt.Sprint(round) + " v=1")
+		}
+	}
+	for _, k := range kinds {
+		r.run(`
+			see copies ` + k + ` x: a b<a
+			see copies ` + k + ` y3: a b<a
+			see counts ` + k + `s: Propagate, 7 copies, 7 sources
+			mode ` + k + `s -
+		`)
+	}
+	text, err := os.ReadFile(r.Manager.LogFile)
+	r.Expect(err).NotTo(gomega.HaveOccurred())
+	if _, race, found := strings.Cut(string(text), "DATA RACE"); found {
+		r.t.Errorf("a data race: %s", race[:min(6000, len(race))])
+	}
+}
+
+// watches looks at the watches of whole objects that have ended.
+func (r *rig) watches(log *auditlog.Log) {
+	ended := func(resource string) (n int) {
+		events, err := log.Events()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.ObjectRef.Resource == resource && !strings.Contains(e.RequestURI, "labelSelector") {
+				n++
+			}
+		}
+		return n
+	}
+	r.run("tree a b<a\nput limits a/x\nsee copies limits x: a b<a")
+	before := ended("limitranges")
+	r.mode("", "limitranges", "Ignore")
+	r.Eventually(func() int { return ended("limitranges") }, patience, often).Should(gomega.Equal(before + 1))
+	r.mode("", "limitranges", "Remove")
+	r.run("see copies limits x: a")
+	r.mode("", "limitranges", "-")
+	r.Eventually(func() int { return ended("limitranges") }, patience, often).Should(gomega.Equal(before + 2))
+	// With the process all of its watches end.
+	if err := r.Manager.Stop(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.Eventually(func() int { return ended("configmaps") }, patience, often).Should(gomega.BeNumerically(">", 0))
+	r.Expect(ended("resourcequotas")).To(gomega.Equal(0), "a kind that is ignored was watched")
+	r.Expect(ended("limitranges")).To(gomega.Equal(before+2), "a kind that is not copied any more was watched")
+	r.Manager = r.StartManager(r.whole)
+}
+
+func (r *rig) anchorsGo() {
+	r.run(`
+		tree a s^a t^s b<a
+		put cm a/x v=1
+		see copies cm x: a b<a s<a t<a
+		cascade a
+		fence
+		past delete crd subnamespaceanchors.hnc.x-k8s.io
+		see there crd subnamespaceanchors.hnc.x-k8s.io: no
+		put cm a/y v=1
+		see copies cm y: a b<a s<a t<a
+		see there ns s: yes
+		see there ns t: yes
+		see problems s: BadConfiguration/SubnamespaceAnchorMissing
+		see labels t: a=2 s=1 t=0
+	`)
+	r.applyCRDs()
+	r.run(`
+		past anchor a/s
+		past anchor s/t
+		see anchor a/s: Ok
+		see anchor s/t: Ok
+		see problems s:
+		see copies cm x: a b<a s<a t<a
+	`)
+}
+
+func (r *rig) hierarchyGoes() {
+	r.run(`
+		tree a s^a b<a c<b
+		put cm a/x v=1
+		put cm a/gone v=1
+		see copies cm x: a b<a c<a s<a
+		see copies cm gone: a b<a c<a s<a
+		see labels c: a=2 b=1 c=0
+		see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
+		fence
+		past delete crd hierarchyconfigurations.hnc.x-k8s.io
+		see there crd hierarchyconfigurations.hnc.x-k8s.io: no
+		delete cm a/gone
+		set cm a/x {"data":{"v":"2"}}
+		put cm a/new v=1
+		past delete cm b/x
+		see complete c: False Halted
+		see copies cm x: a c<a s<a
+		see copies cm gone: b<a c<a s<a
+		see copies cm new: a
+		see field cm c/x data.v: 1
+		see labels c: a=2 b=1 c=0
+		see labels b: a=1 b=0
+		see there ns s: yes
+		see anchor a/s: Ok
+	`)
+	before := r.Writes(r.t)
+	r.Consistently(func() float64 { return r.Writes(r.t) }, "5s", "500ms").Should(gomega.BeNumerically("<=", before+5), "it tries to write what it cannot")
+	r.applyCRDs()
+	// What the objects said is lost; the annotation of a subnamespace is not.
+	r.run(`
+		see labels s: a=1 s=0
+		see copies cm new: a s<a
+		see labels b: b=0
+		parent b=a
+		parent c=b
+		see copies cm new: a b<a c<a s<a
+		see field cm c/x data.v: 2
+		see labels c: a=2 b=1 c=0
+	`)
+}
+
+func (r *rig) allGo() {
+	r.run(`
+		tree a s^a t^s b<a
+		cascade a
+		put cm a/x v=1
+		see copies cm x: a b<a s<a t<a
+		fence
+	`)
+	out := r.Kubectl(r.t, "delete", "--timeout=60s", "crd", "hierarchyconfigurations.hnc.x-k8s.io", "subnamespaceanchors.hnc.x-k8s.io", "hncconfigurations.hnc.x-k8s.io")
+	r.Expect(out.Code).To(gomega.Equal(0), out.Stderr)
+	r.Consistently(func() []string { return append(r.copies("cm", "x"), r.state("labels t"), r.state("there ns t")) }, "5s", "500ms").
+		Should(gomega.Equal([]string{"a", "b<a", "s<a", "t<a", "a=2 s=1 t=0", "yes"}))
+}
+
+// state is what is seen now.
+func (r *rig) state(what string) string {
+	words := strings.Fields(what)
+	return r.short(sights[words[0]](r, words[1:]))
+}
+
+func (r *rig) applyCRDs() {
+	r.t.Helper()
+	if _, err := manager.Kubectl(r.t.Context(), r.Cluster, "apply", "--server-side", "-f", "config/crd/hnc"); err != nil {
+		r.t.Fatal(err)
+	}
+}
