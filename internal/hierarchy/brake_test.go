@@ -38,7 +38,7 @@ func TestBrake_holdsCopiesThatNobodyDeleted(t *testing.T) {
 	e := withTrees(t)
 	args := configurationOf(t, "hierarchy: {mode: Enforce, brake: {percent: 10, minimum: 3}}")
 	replica := e.StartManager(t, args...)
-	r := rigOn(t, e)
+	r := rigIn(t, e, e.Namespace(t))
 	copies := func() int {
 		var roles rbacv1.RoleList
 		if err := e.Client.List(t.Context(), &roles, client.HasLabels{hncv1alpha2.LabelInheritedFrom}); err != nil {
