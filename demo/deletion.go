@@ -82,20 +82,32 @@ func protectionByLabel(ns string) chapter {
 	}}
 }
 
-func outage(ns string) chapter {
-	in := func(args ...string) []string { return append(args, "-n", ns) }
-	return chapter{title: "With Holdfast down, the protected stays protected and the rest goes on", steps: []step{
+func outage(p place) chapter {
+	in := func(args ...string) []string { return append(args, "-n", p.namespace) }
+	steps := []step{
 		{does: "the manager is killed, as in a crash", do: func(_ context.Context, s *stage) error { return s.manager.Kill() }},
 		{kubectl: in("delete", "deployment", "mysql"), refused: true, says: "is protected from deletion"},
 		{kubectl: in("create", "configmap", "unrelated")},
 		{kubectl: in("delete", "configmap", "unrelated"), says: "deleted"},
+	}
+	if p.tellsTrees() {
+		steps = append(steps, step{kubectl: in("create", "role", "operator", "--verb=create", "--resource=pods/exec"), says: "created"})
+	}
+	steps = append(steps, []step{
 		{does: "the manager starts again", do: func(ctx context.Context, s *stage) error { return s.startManager(ctx) }},
 		{
 			why:     "A policy that somebody deletes is back within seconds",
 			kubectl: []string{"delete", "validatingadmissionpolicy", "holdfast-deletion-holdfast"}, says: "deleted",
 		},
 		{kubectl: in("delete", "deployment", "mysql", "--dry-run=server"), refused: true, says: "is protected from deletion", soon: true},
-	}}
+	}...)
+	if p.tellsTrees() {
+		steps = append(steps, step{
+			why:     "What was to be copied meanwhile is",
+			kubectl: []string{"get", "role", "operator", "-n", stageNext(p.namespace)}, says: "operator", soon: true,
+		})
+	}
+	return chapter{title: "With Holdfast down, the protected stays protected and the rest goes on", steps: steps}
 }
 
 func emergencyStop(ns string) chapter {

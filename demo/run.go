@@ -32,14 +32,27 @@ func (d demo) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return table(d.out, tell(ctx, d.out, s, story(s.namespace, !s.mine)))
+	return table(d.out, tell(ctx, d.out, s, story(s.place())))
 }
 
-// story is everything that is told, in a namespace that the story makes, on a
-// local control plane or on an existing cluster.
-func story(namespace string, local bool) []chapter {
+// place is where the story is told.
+type place struct {
+	// namespace of the story, which the story makes.
+	namespace string
+	// local says that the cluster is the demo's own.
+	local bool
+	// theirTrees says what an existing cluster has of trees of namespaces, which the
+	// demo leaves alone.
+	theirTrees string
+}
+
+// tellsTrees says whether the chapter about trees is told.
+func (p place) tellsTrees() bool { return p.theirTrees == "" }
+
+// story is everything that is told.
+func story(p place) []chapter {
 	return []chapter{
-		installation(), protectionByLabel(namespace), consequences(namespace), evictions(local), outage(namespace), emergencyStop(namespace),
+		installation(), protectionByLabel(p.namespace), consequences(p.namespace), evictions(p.local), trees(p), outage(p), emergencyStop(p.namespace),
 	}
 }
 

@@ -24,7 +24,7 @@ func TestRun_theWholeStoryComesOutAsExpected(t *testing.T) {
 	if err := d.run(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	mustBeWhole(t, out.String(), story(localNamespace, true))
+	mustBeWhole(t, out.String(), story(place{namespace: localNamespace, local: true}))
 	mustBeEmpty(t, temp)
 }
 
@@ -55,7 +55,10 @@ func TestRun_leavesAnExistingClusterAsItWas(t *testing.T) {
 	kubectl("create", "namespace", localNamespace)
 	kubectl("create", "configmap", "scratch", "-n", localNamespace)
 	kubectl("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", localNamespace)
-	list := func() string { return kubectl("get", everything, "-A", "-o", "name") }
+	list := func() string {
+		return kubectl("get", everything, "-A", "-o", "name") +
+			kubectl("get", "namespaces", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.labels} {.metadata.annotations}{"\n"}{end}`)
+	}
 	before := list()
 
 	var out bytes.Buffer
@@ -63,7 +66,7 @@ func TestRun_leavesAnExistingClusterAsItWas(t *testing.T) {
 	if err := d.run(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	mustBeWhole(t, out.String(), story(localNamespace, false))
+	mustBeWhole(t, out.String(), story(place{namespace: localNamespace}))
 	if diff := cmp.Diff(before, list()); diff != "" {
 		t.Errorf("the cluster is not as it was (-before +after):\n%s", diff)
 	}
@@ -88,6 +91,34 @@ func TestRun_leavesAnExistingClusterAsItWas(t *testing.T) {
 			t.Errorf("the cluster is not as it was (-before +after):\n%s", diff)
 		}
 		kubectl("delete", theirs[0], theirs[1])
+	}
+	mustLeaveTreesAlone(t, c, kubectl)
+}
+
+// mustLeaveTreesAlone wants the chapter about trees to be left out where there is
+// anything of somebody's.
+func mustLeaveTreesAlone(t *testing.T, c *cluster.Cluster, kubectl func(...string) string) {
+	t.Helper()
+	for what, commands := range map[string][2][]string{
+		"hierarchyconfigurations.hnc.x-k8s.io": {
+			{"create", "-f", "config/crd/hnc/hnc.x-k8s.io_hierarchyconfigurations.yaml"},
+			{"delete", "crd", "hierarchyconfigurations.hnc.x-k8s.io"},
+		},
+		"holdfast-guard-hierarchy": {{"create", "-f", "config/rbac/hierarchy.yaml"}, {"delete", "-f", "config/rbac/hierarchy.yaml"}},
+		"namespace/" + localNamespace: {
+			{"label", "namespace", localNamespace, "above.tree.hnc.x-k8s.io/depth=1"},
+			{"label", "namespace", localNamespace, "above.tree.hnc.x-k8s.io/depth-"},
+		},
+	} {
+		kubectl(commands[0]...)
+		s := &stage{}
+		if err := s.take(t.Context(), c.Kubeconfig); err != nil {
+			t.Fatal(err)
+		}
+		if told := trees(s.place()); len(told.steps) > 0 || !strings.Contains(told.about, what) {
+			t.Errorf("with %s on the cluster the chapter has %d steps, and says %q", what, len(told.steps), told.about)
+		}
+		kubectl(commands[1]...)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
@@ -24,8 +23,9 @@ import (
 const (
 	// leaveTimeout bounds the clean-up, which goes on after an interrupt.
 	leaveTimeout = 3 * time.Minute
-	// stopTimeout bounds how long the API server may go by a policy that is gone.
-	stopTimeout = 30 * time.Second
+	// stopTimeout bounds how long namespaces may take to go; the API server goes by
+	// a policy that is gone for a moment.
+	stopTimeout = 90 * time.Second
 	// localNamespace is the story's on a local cluster.
 	localNamespace = "shop"
 )
@@ -35,11 +35,13 @@ type stage struct {
 	cluster *cluster.Cluster
 	// mine is set once an existing cluster is known to have nothing of what is
 	// made here, so that all of it can be taken away again.
-	mine    bool
-	manager *manager.Process
-	nodes   *playedNodes
-	binary  string
-	root    string
+	mine bool
+	// theirTrees says what an existing cluster has of trees of namespaces.
+	theirTrees string
+	manager    *manager.Process
+	nodes      *playedNodes
+	binary     string
+	root       string
 	// namespace of the story, which the story makes.
 	namespace string
 	// bin is a folder with kubectl and kubectl-holdfast.
@@ -95,8 +97,16 @@ func (s *stage) take(ctx context.Context, kubeconfig string) (err error) {
 	if found != "" {
 		return fmt.Errorf("the cluster of %s has a %s already, which the story would make: run the demo again, for another name", kubeconfig, strings.TrimSpace(found))
 	}
+	if s.theirTrees, err = treesOf(ctx, s.cluster); err != nil {
+		return err
+	}
 	s.mine = true
 	return nil
+}
+
+// place is where the story is told.
+func (s *stage) place() place {
+	return place{namespace: s.namespace, local: !s.mine, theirTrees: s.theirTrees}
 }
 
 // link fills the folder with the commands.
@@ -119,9 +129,17 @@ func (s *stage) link(plugin string) error {
 	return nil
 }
 
-// startManager runs Holdfast's manager as a process of this machine.
-func (s *stage) startManager(ctx context.Context) (err error) {
-	s.manager, err = manager.Start(ctx, s.cluster, manager.Options{Binary: s.binary, Dir: s.dir})
+// startManager runs Holdfast's manager as a process of this machine. One that ran
+// before it is followed at its address.
+func (s *stage) startManager(ctx context.Context) error {
+	o := manager.Options{Binary: s.binary, Dir: s.dir}
+	if s.manager != nil {
+		o.Webhooks = s.manager.Webhooks
+	}
+	started, err := manager.Start(ctx, s.cluster, o)
+	if err == nil {
+		s.manager = started
+	}
 	return err
 }
 
@@ -163,20 +181,4 @@ func (s *stage) leave(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errLeave, err)
 	}
 	return nil
-}
-
-func (s *stage) takeAway(ctx context.Context) error {
-	if err := manager.StopEnforcing(ctx, s.cluster); err != nil {
-		return err
-	}
-	// The API server goes by its policies for a moment after they are deleted.
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, time.Second, stopTimeout, true, func(ctx context.Context) (bool, error) {
-		_, last = manager.Kubectl(ctx, s.cluster, "delete", "namespace", s.namespace, "--ignore-not-found")
-		return last == nil, nil
-	})
-	if err != nil {
-		return errors.Join(err, last)
-	}
-	return manager.Uninstall(ctx, s.cluster)
 }

@@ -202,7 +202,7 @@ func cut(s string, n int) string {
 func quoted(args []string) string {
 	out := make([]string, len(args))
 	for i, a := range args {
-		if strings.ContainsAny(a, " \"'{}[]$&|;<>*?") {
+		if strings.ContainsAny(a, " \"'{}[]$&|;<>*?!") {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
 		out[i] = a

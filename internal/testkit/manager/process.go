@@ -26,6 +26,8 @@ const (
 	readyTimeout = 60 * time.Second
 	stopTimeout  = 20 * time.Second
 	logTail      = 4 << 10
+	// scheme of the URL of webhooks.
+	scheme = "https://"
 )
 
 // Options of a manager process.
@@ -38,6 +40,9 @@ type Options struct {
 	Args []string
 	// Env is added to the environment of this process, as NAME=value.
 	Env []string
+	// Webhooks is that of an earlier process, whose place this one takes for the API
+	// server, as pods do behind a Service; if empty an address is chosen.
+	Webhooks string
 	// NotReady returns from Start without waiting for readiness.
 	NotReady bool
 }
@@ -71,9 +76,12 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Process, error)
 	if err != nil {
 		return nil, err
 	}
+	if o.Webhooks != "" {
+		addresses[0] = strings.TrimPrefix(o.Webhooks, scheme)
+	}
 	p := &Process{
-		LogFile:  filepath.Join(o.Dir, "manager-"+strings.ReplaceAll(addresses[0], ":", "-")+".log"),
-		Webhooks: "https://" + addresses[0],
+		LogFile:  filepath.Join(o.Dir, "manager-"+strings.ReplaceAll(addresses[2], ":", "-")+".log"),
+		Webhooks: scheme + addresses[0],
 		Metrics:  "http://" + addresses[1],
 		Probes:   "http://" + addresses[2],
 		done:     make(chan struct{}),
