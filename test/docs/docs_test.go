@@ -26,7 +26,9 @@ import (
 
 const root = "../.."
 
-func TestMain(m *testing.M) { os.Exit(testkit.RunWith(m, testkit.Extra{Manifests: []string{"config/crd/hnc"}})) }
+func TestMain(m *testing.M) {
+	os.Exit(testkit.RunWith(m, testkit.Extra{Manifests: []string{"config/crd/hnc"}}))
+}
 
 // pages are the documents by their path.
 func pages(t *testing.T) map[string]string {
