@@ -200,10 +200,17 @@ var steadily = wait.Backoff{Steps: 500, Duration: 20 * time.Millisecond}
 // patch changes an object, or makes it if it is not there. The body is JSON.
 func (r *rig) patch(c client.Client, kind, at, body string) {
 	r.t.Helper()
+	if err := r.try(c, kind, at, body); err != nil {
+		r.t.Fatalf("write %s %s %s: %v", kind, at, body, err)
+	}
+}
+
+func (r *rig) try(c client.Client, kind, at, body string) error {
+	r.t.Helper()
 	body = r.long(body)
 	// Holdfast may make it in between; and may not know yet of what was just made.
 	again := func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsServiceUnavailable(err) }
-	err := retry.OnError(steadily, again, func() error {
+	return retry.OnError(steadily, again, func() error {
 		err := c.Patch(r.t.Context(), r.object(kind, at), client.RawPatch(types.MergePatchType, []byte(body)))
 		if !apierrors.IsNotFound(err) {
 			return err
@@ -220,9 +227,6 @@ func (r *rig) patch(c client.Client, kind, at, body string) {
 		}
 		return c.Create(r.t.Context(), u)
 	})
-	if err != nil {
-		r.t.Fatalf("write %s %s %s: %v", kind, at, body, err)
-	}
 }
 
 func merged(a, b map[string]string) map[string]string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/onsi/gomega"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,6 +28,7 @@ import (
 //	cascade a             a allows cascading deletion
 //	put cm a/x K=V …      an object: fields of its data, +label=V, @annotation=V, !finalizer
 //	set cm a/x JSON       a merge patch
+//	refused set …         is refused, as a conflict
 //	delete cm a/x         asks for it to be deleted
 //	scale deploy a/x 3    by its /scale
 //	kind thing            a CRD of the test's own, and rights for Holdfast
@@ -99,6 +101,9 @@ func (r *rig) do(line string) {
 		r.put(c, words[1], words[2], words[3:])
 	case "set":
 		r.patch(c, words[1], words[2], strings.Join(words[3:], " "))
+	case "refused":
+		err := r.try(c, words[2], words[3], strings.Join(words[4:], " "))
+		r.Expect(err).To(gomega.Satisfy(apierrors.IsConflict), line)
 	case "delete":
 		r.deleted(c, words[1], words[2])
 	case "scale":

@@ -120,7 +120,7 @@ var sights = map[string]func(r *rig, args []string) string{
 	"problem": func(r *rig, args []string) string {
 		about := r.prefix
 		if len(args) > 1 {
-			about = args[1]
+			about = r.long(args[1])
 		}
 		return r.part(hncv1alpha2.ConditionBadConfiguration, args[0], about)
 	},
