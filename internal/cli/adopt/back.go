@@ -31,7 +31,7 @@ func (h *handover) checkBack(ctx context.Context) (string, error) {
 	}
 	for _, want := range r.Replicas {
 		if _, err := h.kube.AppsV1().Deployments(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{}); err != nil {
-			problems = append(problems, fmt.Errorf("Deployment %s, which HNC ran as: %w; install HNC again", want, err))
+			problems = append(problems, fmt.Errorf("the Deployment %s, which HNC ran as: %w; install HNC again", want, err))
 		}
 	}
 	if len(problems) > 0 {

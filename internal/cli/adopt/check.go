@@ -93,7 +93,7 @@ func few(names []string) string {
 func (h *handover) checkHoldfast(ctx context.Context) []error {
 	_, err := h.configuration(ctx)
 	if apierrors.IsNotFound(err) {
-		return []error{fmt.Errorf("Holdfast is not installed in the namespace %s: %s", h.Namespace, installRemedy)}
+		return []error{fmt.Errorf("there is no Holdfast in the namespace %s: %s", h.Namespace, installRemedy)}
 	}
 	if err != nil {
 		return []error{err}
@@ -105,7 +105,7 @@ func (h *handover) checkHoldfast(ctx context.Context) []error {
 	case s == nil:
 		return []error{fmt.Errorf("the manager of Holdfast has not run yet: %s", installRemedy)}
 	case !slices.ContainsFunc(s.Features, func(f v1alpha1.FeatureStatus) bool { return f.Name == featureName }):
-		return []error{fmt.Errorf("Holdfast %s does not know trees of namespaces: upgrade it", s.Version)}
+		return []error{fmt.Errorf("version %s of Holdfast does not know trees of namespaces: upgrade it", s.Version)}
 	}
 	return nil
 }

@@ -42,22 +42,28 @@ func standingBy(text string, hnc *configv1alpha1.HierarchyConfiguration) (out st
 		if err := set(part, standByField, true); err != nil {
 			return err
 		}
-		if hnc == nil {
-			return nil
+		if hnc != nil {
+			differs, err = carryOver(part, hnc)
 		}
-		for _, f := range fieldsOf(hnc) {
-			switch have := get(part, f.name); {
-			case have == nil && f.said():
-				if err := set(part, f.name, f.value); err != nil {
-					return err
-				}
-			case have != nil && !same(have, f.value):
-				differs = append(differs, partField+"."+f.name)
-			}
-		}
-		return nil
+		return err
 	})
 	return out, differs, err
+}
+
+// carryOver puts what HNC's arguments say where nothing is said yet, and says where
+// something else is.
+func carryOver(part *goyaml.Node, hnc *configv1alpha1.HierarchyConfiguration) (differs []string, err error) {
+	for _, f := range fieldsOf(hnc) {
+		switch have := get(part, f.name); {
+		case have == nil && f.said():
+			if err := set(part, f.name, f.value); err != nil {
+				return nil, err
+			}
+		case have != nil && !same(have, f.value):
+			differs = append(differs, partField+"."+f.name)
+		}
+	}
+	return differs, nil
 }
 
 // active is the configuration without standing by.

@@ -74,7 +74,7 @@ func (h *handover) pods(ctx context.Context, d *appsv1.Deployment) ([]string, er
 // scaledBy says who else has scaled a Deployment since.
 func scaledBy(d *appsv1.Deployment) string {
 	i := slices.IndexFunc(d.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), `"f:replicas"`) && f.Subresource != "status"
+		return f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:replicas"`) && f.Subresource != "status"
 	})
 	if i < 0 || d.ManagedFields[i].Manager == fieldManager {
 		return ""
@@ -108,29 +108,31 @@ func (h *handover) scaleDown(ctx context.Context) (string, error) {
 		}
 		done = append(done, fmt.Sprintf("Deployment %s/%s from %d", d.Namespace, d.Name, ptr.Deref(d.Spec.Replicas, 1)))
 	}
-	err = h.until(ctx, func(ctx context.Context) (string, error) {
-		f, err := find(ctx, h.kube)
-		if err != nil {
-			return "", err
-		}
-		for i := range f.deployments {
-			left, err := h.left(ctx, &f.deployments[i])
-			if strings.Contains(left, "is scaled to") {
-				left += ": something scales it up again; if Argo CD, Flux or an autoscaler keeps it, stop that first"
-			}
-			if left != "" || err != nil {
-				return left, err
-			}
-		}
-		return "", nil
-	})
-	if err != nil {
+	if err := h.until(ctx, h.running); err != nil {
 		return "", err
 	}
 	if len(done) == 0 {
 		return "the pods of HNC are gone", nil
 	}
 	return "scaled " + strings.Join(done, " and ") + " to 0; its pods are gone", nil
+}
+
+// running says what of HNC still runs.
+func (h *handover) running(ctx context.Context) (string, error) {
+	f, err := find(ctx, h.kube)
+	if err != nil {
+		return "", err
+	}
+	for i := range f.deployments {
+		left, err := h.left(ctx, &f.deployments[i])
+		if strings.Contains(left, "is scaled to") {
+			left += ": something scales it up again; if Argo CD, Flux or an autoscaler keeps it, stop that first"
+		}
+		if left != "" || err != nil {
+			return left, err
+		}
+	}
+	return "", nil
 }
 
 func (h *handover) scale(ctx context.Context, to replicas) error {
