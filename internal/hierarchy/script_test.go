@@ -128,8 +128,8 @@ func (r *rig) doConfiguration(line string, words []string) {
 		if last == "Cluster" {
 			scope = last
 		}
-		r.define(words[1], scope)
-		if last == "" {
+		r.define(words[1], scope, last == "plain")
+		if last != "unpermitted" {
 			r.permit(words[1])
 		}
 	case "permit":
