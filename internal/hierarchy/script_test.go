@@ -152,6 +152,7 @@ func (r *rig) grow(c client.Client, word string) {
 	if name, parent, anchored := strings.Cut(word, "^"); anchored {
 		r.patch(c, "anchor", parent+"/"+name, `{}`)
 		r.see("anchor "+parent+"/"+name, "Ok")
+		r.see("field hc "+name+" spec.parent", r.short(r.name(parent)))
 		return
 	}
 	name, parent, child := strings.Cut(word, "<")
