@@ -22,15 +22,19 @@ import (
 func (r *rig) group() string { return r.prefix + ".example.com" }
 
 // define makes a kind of the test's own, such as "thing" for things.PREFIX.example.com,
-// which Holdfast has no rights for.
-func (r *rig) define(kind, scope string) {
+// which Holdfast has no rights for. A plain one has no subresource for its status.
+func (r *rig) define(kind, scope string, plain bool) {
 	r.t.Helper()
+	subresources := `{"status":{}}`
+	if plain {
+		subresources = "{}"
+	}
 	r.kinds[kind] = schema.GroupVersionKind{Group: r.group(), Version: "v1", Kind: strings.ToUpper(kind[:1]) + kind[1:]}
 	r.patch(r.Client, "crd", kind+"s.{.}.example.com", fmt.Sprintf(`{"spec":{"group":%q,"scope":%q,
 		"names":{"plural":"%ss","singular":%q,"kind":%q,"listKind":"%sList"},
 		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
-			"subresources":{"status":{}}}]}}`,
-		r.group(), scope, kind, kind, r.kinds[kind].Kind, r.kinds[kind].Kind))
+			"subresources":%s}]}}`,
+		r.group(), scope, kind, kind, r.kinds[kind].Kind, r.kinds[kind].Kind, subresources))
 	r.Eventually(func() error {
 		_, err := r.Client.RESTMapper().RESTMapping(r.kinds[kind].GroupKind(), "v1")
 		if meta.IsNoMatchError(err) {
@@ -312,6 +316,25 @@ func TestModes(t *testing.T) {
 			see copies thing x: a b<a
 			put thing a/z v=1
 			see copies thing z: a b<a
+		`},
+		{"a kind that cannot be listed is a problem", `
+			list authorization.k8s.io/localsubjectaccessreviews Propagate
+			see problem Unknown localsubjectaccessreviews: objects of localsubjectaccessreviews.authorization.k8s.io cannot be listed, watched and written
+			list authorization.k8s.io/localsubjectaccessreviews -
+			see problem Unknown localsubjectaccessreviews: -
+		`},
+		{"a status is not copied, and that of a copy stays", `
+			tree a b<a
+			kind note plain
+			put note a/x v=1
+			set note a/x {"status":{"of":"source"}}
+			mode notes Propagate
+			see copies note x: a b<a
+			see field note b/x status: -
+			set note b/x {"status":{"of":"copy"}}
+			set note a/x {"spec":{"v":"2"}}
+			see field note b/x spec: map[v:2]
+			see field note b/x status: map[of:copy]
 		`},
 		{"Roles are copied, whatever is listed", `
 			tree a b<a

@@ -3,7 +3,11 @@
 
 package hierarchy_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+)
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
@@ -58,4 +62,48 @@ func TestEvents(t *testing.T) {
 			see events anchor a/name.with.dots: CannotUpdateObject
 		`},
 	})
+}
+
+// What something in the API server changes on the way is told, and not written over
+// and over.
+func TestEvents_ofACopyThatIsChangedOnTheWay(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	r.run("tree a b<a")
+	r.Apply(t, "", r.long(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: "{.}", labels: {holdfast.dev/testkit: made}}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "{b}"}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: 'Object{metadata: Object.metadata{annotations: {"changed": "yes"}}}'}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: "{.}", labels: {holdfast.dev/testkit: made}}
+spec: {policyName: "{.}"}
+`))
+	r.Eventually(func() string {
+		r.put(r.Client, "cm", "b/probe", nil)
+		return text(r.get("cm", "b/probe").GetAnnotations(), "changed")
+	}, patience, often).Should(gomega.Equal("yes"))
+	r.run(`
+		put cm a/x v=1
+		see annotation cm b/x changed: yes
+		see events cm a/x: CannotUpdateObject
+		fence
+	`)
+	version := r.get("cm", "b/x").GetResourceVersion()
+	r.run("fence")
+	if now := r.get("cm", "b/x").GetResourceVersion(); now != version {
+		t.Errorf("the copy was written again: %s, before %s", now, version)
+	}
+	r.run("set cm a/x {\"data\":{\"v\":\"2\"}}\nsee field cm b/x data.v: 2")
+	r.Kubectl(t, "delete", "mutatingadmissionpolicies,mutatingadmissionpolicybindings", r.prefix)
 }

@@ -295,8 +295,13 @@ func (r *rig) hierarchyGoes() {
 		see copies cm gone: a b<a c<a s<a
 		see labels c: a=2 b=1 c=0
 		see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
+		set hc c {"metadata":{"finalizers":["example.com/held"]}}
 		fence
 		past delete crd hierarchyconfigurations.hnc.x-k8s.io
+		see there hc b: no
+		see problems c: ActivitiesHalted/DeletingCRD
+		see there crd hierarchyconfigurations.hnc.x-k8s.io: going
+		past set hc c {"metadata":{"finalizers":null}}
 		see there crd hierarchyconfigurations.hnc.x-k8s.io: no
 		delete cm a/gone
 		set cm a/x {"data":{"v":"2"}}

@@ -16,7 +16,7 @@ func TestProtected_anAnchorStaysWhileItsSubtreeHoldsSomethingProtected(t *testin
 	r := shared(t)
 	r.patch(r.Client, "ns", "a", `{}`)
 	r.patch(r.Client, "anchor", "a/s", `{}`)
-	r.Eventually(r.there("ns", "s"), "60s", "50ms").Should(gomega.BeTrue())
+	r.see("field hc s spec.parent", "a") // it is made with that
 	r.patch(r.Client, "hc", "s", `{"spec":{"allowCascadingDeletion":true}}`)
 	r.patch(r.Client, "anchor", "s/below", `{}`)
 	r.Eventually(r.there("ns", "below"), "60s", "50ms").Should(gomega.BeTrue())

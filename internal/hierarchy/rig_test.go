@@ -238,7 +238,10 @@ func merged(a, b map[string]string) map[string]string {
 // deleted asks for an object to be deleted, and does not wait.
 func (r *rig) deleted(c client.Client, kind, at string) {
 	r.t.Helper()
-	if err := c.Delete(r.t.Context(), r.object(kind, at), client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+	err := retry.OnError(steadily, apierrors.IsServiceUnavailable, func() error {
+		return c.Delete(r.t.Context(), r.object(kind, at), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	})
+	if err != nil {
 		r.t.Fatalf("delete %s %s: %v", kind, at, err)
 	}
 }

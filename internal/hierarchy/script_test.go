@@ -128,8 +128,8 @@ func (r *rig) doConfiguration(line string, words []string) {
 		if last == "Cluster" {
 			scope = last
 		}
-		r.define(words[1], scope)
-		if last == "" {
+		r.define(words[1], scope, last == "plain")
+		if last != "unpermitted" {
 			r.permit(words[1])
 		}
 	case "permit":
@@ -152,6 +152,7 @@ func (r *rig) grow(c client.Client, word string) {
 	if name, parent, anchored := strings.Cut(word, "^"); anchored {
 		r.patch(c, "anchor", parent+"/"+name, `{}`)
 		r.see("anchor "+parent+"/"+name, "Ok")
+		r.see("field hc "+name+" spec.parent", r.short(r.name(parent)))
 		return
 	}
 	name, parent, child := strings.Cut(word, "<")

@@ -150,5 +150,8 @@ func TestWeakPoint12_aFinalizerOnASourceTakesNoCopyAway(t *testing.T) {
 		refused set cm a/z {"metadata":{"annotations":{"propagate.hnc.x-k8s.io/none":null}}}
 		see copies cm y: a c
 		see copies cm z: a c
+		delete cm a/y
+		set cm a/y {"metadata":{"finalizers":null}}
+		see copies cm y: c
 	`)
 }

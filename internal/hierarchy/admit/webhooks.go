@@ -111,7 +111,8 @@ func (h *Handlers) Webhooks(o WebhookOptions) []admission.Webhook {
 		},
 		{
 			name: objectName, path: "/validate-objects", handler: h.object, managed: true, rules: objectRules(o.Resources),
-			conditions: []admissionregistrationv1.MatchCondition{changes("metadata.labels", "metadata.annotations")},
+			// An object with finalizers is not copied yet.
+			conditions: []admissionregistrationv1.MatchCondition{changes("metadata.labels", "metadata.annotations", "metadata.finalizers")},
 			objects: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: hncv1alpha2.LabelInheritedFrom, Operator: metav1.LabelSelectorOpDoesNotExist}, // the policy has those
 			}},

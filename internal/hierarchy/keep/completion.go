@@ -67,11 +67,11 @@ func completeness(p *world.NamespacePlan, complete bool, problem string) *corev1
 	}
 	o := p.Outcome
 	switch {
-	case o.Terminating:
+	case o.Terminating, have == nil && (o.Parent == "" || !o.Managed):
 		return nil
 	case problem != "":
 		return unless(have, corev1.ConditionFalse, "CannotCopy", problem)
-	case have == nil && (o.Parent == "" || !o.Managed || o.Halted() || !complete):
+	case have == nil && (o.Halted() || !complete):
 		return nil // nobody was told yet that it is complete
 	case o.Halted():
 		return unless(have, corev1.ConditionFalse, "Halted", "nothing is copied here while the tree is halted: see the HierarchyConfiguration")

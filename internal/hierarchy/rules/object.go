@@ -92,6 +92,9 @@ func (w World) source(kind schema.GroupKind, namespace string, before, after *un
 	if v := annotationsOf(annotations, old); v.Denied != nil {
 		return v
 	}
+	if after.GetDeletionTimestamp() != nil {
+		return allowed // it takes no place any more, and nothing may keep it from going
+	}
 	s := w.Sources.Rules().NewSource(propagate.Describe(kind, namespace, after))
 	if lost := w.Sources.Overwritten(w.Tree, s); len(lost) > 0 {
 		return conflict("%s %q would take the place of others of its name, in the namespaces %s", kind.Kind, after.GetName(), strings.Join(lost, ", "))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -399,6 +400,8 @@ func object(says ...string) *unstructured.Unstructured {
 			u.Object["data"] = map[string]any{"k": value}
 		case key == "owner":
 			u.SetOwnerReferences([]metav1.OwnerReference{{UID: types.UID(value)}})
+		case key == "going":
+			u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
 		case key == "status":
 			u.Object["status"] = value
 		default:
@@ -437,6 +440,7 @@ func TestObject(t *testing.T) {
 		{"one more", "a", nil, says("@none=true"), says("@none=true", "@all=true"), false, "400", "only one of these"},
 		{"a source that would take the place of another", "a", says("b"), nil, says(""), false, "409", "in the namespaces b"},
 		{"a source that leaves that one", "a", says("b"), nil, says("@treeSelect=!b"), false, "ok", ""},
+		{"a source that is being deleted takes no place", "a", says("b"), says("going"), says("going", "app=x"), false, "ok", ""},
 		{"a delete of a source", "a", says("b"), says(""), nil, false, "ok", ""},
 		{"a copy by hand", "b", nil, nil, says("from=a"), false, "403", "of copies only"},
 		{"a delete of a copy", "b", nil, says("from=a"), nil, false, "403", `in the namespace "a"`},
