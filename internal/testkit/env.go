@@ -62,6 +62,8 @@ type Options struct {
 	ManagerEnv []string
 	// NoManager installs Holdfast and starts no manager.
 	NoManager bool
+	// NotInstalled does neither; the test does it later, with Install.
+	NotInstalled bool
 }
 
 // New returns an Env of the test's own, which ends with it. It is always on a
@@ -87,14 +89,28 @@ func New(t testing.TB, o Options) *Env {
 			t.Errorf("stop the cluster: %v", err)
 		}
 	})
+	if err := e.prepare(t.Context()); err != nil {
+		t.Fatalf("prepare for Holdfast: %v", err)
+	}
+	if o.NotInstalled {
+		return e
+	}
 	if err := e.start(t.Context(), !o.NoManager); err != nil {
 		t.Fatalf("start Holdfast: %v", err)
 	}
 	return e
 }
 
-// start installs Holdfast and, where it is asked to, runs its manager.
-func (e *Env) start(ctx context.Context, withManager bool) error {
+// Install installs Holdfast where New did not, and runs its manager.
+func (e *Env) Install(t testing.TB) {
+	t.Helper()
+	if err := e.start(t.Context(), true); err != nil {
+		t.Fatalf("start Holdfast: %v", err)
+	}
+}
+
+// prepare makes what talks to the cluster, and the manager's binary.
+func (e *Env) prepare(ctx context.Context) error {
 	quiet()
 	var err error
 	if e.Config, err = e.RestConfig(); err != nil {
@@ -107,15 +123,16 @@ func (e *Env) start(ctx context.Context, withManager bool) error {
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	if e.binary, err = manager.Build(ctx, "holdfast-manager", raceEnabled, os.Stderr); err != nil {
+	e.binary, err = manager.Build(ctx, "holdfast-manager", raceEnabled, os.Stderr)
+	return err
+}
+
+// start installs Holdfast and, where it is asked to, runs its manager.
+func (e *Env) start(ctx context.Context, withManager bool) error {
+	if err := manager.Install(ctx, e.Cluster); err != nil || !withManager {
 		return err
 	}
-	if err := manager.Install(ctx, e.Cluster); err != nil {
-		return err
-	}
-	if !withManager {
-		return nil
-	}
+	var err error
 	if e.Manager, err = manager.Start(ctx, e.Cluster, manager.Options{Binary: e.binary, Dir: e.dir, Args: e.managerArgs, Env: e.managerEnv}); err != nil {
 		return err
 	}

@@ -103,6 +103,9 @@ func startShared(ctx context.Context) error {
 			return fmt.Errorf("apply %s: %w", path, err)
 		}
 	}
+	if err := shared.env.prepare(ctx); err != nil {
+		return err
+	}
 	return shared.env.start(ctx, true)
 }
 

@@ -93,6 +93,8 @@ func (h *handover) keepBaseline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Before = l.baseline(time.Now())
+	if r.Before == nil || !l.since(r.Before).same() {
+		r.Before = l.baseline(time.Now())
+	}
 	return h.keep(ctx, r)
 }

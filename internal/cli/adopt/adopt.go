@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -111,8 +112,11 @@ func (h *handover) connect(flags *genericclioptions.ConfigFlags) error {
 
 func (h *handover) run(ctx context.Context) error {
 	f, err := find(ctx, h.kube)
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("%w: let a cluster administrator run this", err)
+	}
 	if err != nil {
-		return err
+		return h.resumable(err)
 	}
 	h.show(f)
 	steps := h.forth(f)
@@ -193,7 +197,7 @@ func (h *handover) until(ctx context.Context, what func(context.Context) (missin
 		if err != nil {
 			missing = err.Error() // the API server may be busy, and answer next time
 		}
-		if missing != "" {
+		if missing != "" && (last == "" || ctx.Err() == nil) {
 			last = missing
 		}
 		if missing != "" && missing != told && time.Since(began) > patience {
@@ -218,7 +222,7 @@ func (h *handover) ask(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		so, what, err := s.look(ctx)
 		if err != nil {
-			return err
+			what = "not known before the steps above: " + err.Error()
 		}
 		if !so && !s.reads {
 			h.Notef("  %s %s", pad(s.name, nameWidth), what)

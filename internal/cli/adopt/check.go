@@ -45,12 +45,17 @@ func (h *handover) check(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if a, err := f.arguments(); err != nil {
+	a, err := f.arguments()
+	if err != nil {
 		return "", err
-	} else if a != nil {
+	}
+	if a != nil {
 		for _, n := range a.Notes {
 			h.note(n)
 		}
+	}
+	if err := h.noteMoves(ctx, a); err != nil {
+		return "", err
 	}
 	counts, err := h.count(ctx)
 	if err != nil {
@@ -105,7 +110,7 @@ func (h *handover) checkHoldfast(ctx context.Context) []error {
 	case s == nil:
 		return []error{fmt.Errorf("the manager of Holdfast has not run yet: %s", installRemedy)}
 	case !slices.ContainsFunc(s.Features, func(f v1alpha1.FeatureStatus) bool { return f.Name == featureName }):
-		return []error{fmt.Errorf("version %s of Holdfast does not know trees of namespaces: upgrade it", s.Version)}
+		return []error{fmt.Errorf("the Holdfast that runs, %s, does not know trees of namespaces: upgrade it", s.Version)}
 	}
 	return nil
 }

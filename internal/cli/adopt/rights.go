@@ -127,7 +127,7 @@ func (h *handover) checkRights(ctx context.Context) []error {
 		}
 	}
 	if len(missing) > 0 {
-		return []error{fmt.Errorf("the ServiceAccount %s, as which Holdfast runs, may not %s: %s. For a kind that the HNCConfiguration lists, add a rule there first",
+		return []error{fmt.Errorf("the ServiceAccount %s, which Holdfast acts as, may not %s: %s. For a kind that the HNCConfiguration lists, add a rule there first",
 			guardAccount, strings.Join(missing, ", nor "), rightsRemedy)}
 	}
 	return nil

@@ -175,6 +175,11 @@ type ObjectsReport struct {
 	ByHoldfast []string `json:"byHoldfast,omitempty"`
 }
 
+// same says whether nothing has happened.
+func (r *TreesReport) same() bool {
+	return !slices.ContainsFunc(r.Objects, func(o ObjectsReport) bool { return o.Written > 0 || o.Before != o.Now })
+}
+
 // since compares the objects with what they were.
 func (l lists) since(b *baseline) *TreesReport {
 	out := &TreesReport{counts: l.counts(), Objects: []ObjectsReport{}}

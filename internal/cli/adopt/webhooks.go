@@ -53,7 +53,7 @@ func (h *handover) removeWebhooks(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(f.webhooks) == 0 {
-		return fmt.Sprintf("put what the file %s kept into %s", h.Record, h.kept()), nil
+		return fmt.Sprintf("put what the file %s kept into %s; the file is not needed any more", h.Record, h.kept()), nil
 	}
 	if err := h.deleteWebhooks(ctx, f); err != nil {
 		return "", err

@@ -1,0 +1,78 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
+)
+
+// noteMoves says which namespaces are in a tree with HNC and not with Holdfast, or
+// the other way round: Holdfast would write them, and copies in them would go.
+func (h *handover) noteMoves(ctx context.Context, a *arguments) error {
+	text, _, err := h.told(ctx)
+	if err != nil {
+		return err
+	}
+	if text, err = h.wanted(ctx, text); err != nil {
+		return err
+	}
+	holdfast, err := h.managed(text)
+	if err != nil {
+		return err
+	}
+	hnc := func(o *metav1.PartialObjectMetadata) bool {
+		return o.Labels[hncv1alpha2.LabelIncludedNamespace] == hncv1alpha2.ValueTrue
+	}
+	if a != nil {
+		c := &configv1alpha1.HoldfastConfiguration{Hierarchy: a.Hierarchy}
+		configv1alpha1.SetDefaults(c)
+		s, err := settings.New(c, h.Namespace, nil)
+		if err != nil {
+			return err
+		}
+		hnc = func(o *metav1.PartialObjectMetadata) bool { return s.Managed(o.Name) }
+	}
+	all, err := h.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "")
+	if err != nil {
+		return err
+	}
+	var leave, enter []string
+	for i := range all.objects {
+		switch o := &all.objects[i]; {
+		case o.Name == h.Namespace:
+		case hnc(o) && !holdfast(o):
+			leave = append(leave, o.Name)
+		case !hnc(o) && holdfast(o):
+			enter = append(enter, o.Name)
+		}
+	}
+	if len(leave) > 0 {
+		h.note(fmt.Sprintf("with this configuration Holdfast leaves out %d namespaces that HNC has, and takes HNC's labels and copies away there: %s", len(leave), few(leave)))
+	}
+	if len(enter) > 0 {
+		h.note(fmt.Sprintf("with this configuration Holdfast takes in %d namespaces that HNC leaves out, and labels them: %s", len(enter), few(enter)))
+	}
+	return nil
+}
+
+// managed says which namespaces a configuration has in trees.
+func (h *handover) managed(text string) (func(*metav1.PartialObjectMetadata) bool, error) {
+	c, err := loader.Load([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	s, err := settings.New(c, h.Namespace, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func(o *metav1.PartialObjectMetadata) bool { return s.Managed(o.Name) }, nil
+}
