@@ -29,17 +29,9 @@ func (h *handover) noteMoves(ctx context.Context, a *arguments) error {
 	if err != nil {
 		return err
 	}
-	hnc := func(o *metav1.PartialObjectMetadata) bool {
-		return o.Labels[hncv1alpha2.LabelIncludedNamespace] == hncv1alpha2.ValueTrue
-	}
-	if a != nil {
-		c := &configv1alpha1.HoldfastConfiguration{Hierarchy: a.Hierarchy}
-		configv1alpha1.SetDefaults(c)
-		s, err := settings.New(c, h.Namespace, nil)
-		if err != nil {
-			return err
-		}
-		hnc = func(o *metav1.PartialObjectMetadata) bool { return s.Managed(o.Name) }
+	hnc, err := h.managedByHNC(a)
+	if err != nil {
+		return err
 	}
 	all, err := h.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "")
 	if err != nil {
@@ -62,6 +54,23 @@ func (h *handover) noteMoves(ctx context.Context, a *arguments) error {
 		h.note(fmt.Sprintf("with this configuration Holdfast takes in %d namespaces that HNC leaves out, and labels them: %s", len(enter), few(enter)))
 	}
 	return nil
+}
+
+// managedByHNC says which namespaces HNC has in trees: by its arguments or, where
+// they are not known, by its label.
+func (h *handover) managedByHNC(a *arguments) (func(*metav1.PartialObjectMetadata) bool, error) {
+	if a == nil {
+		return func(o *metav1.PartialObjectMetadata) bool {
+			return o.Labels[hncv1alpha2.LabelIncludedNamespace] == hncv1alpha2.ValueTrue
+		}, nil
+	}
+	c := &configv1alpha1.HoldfastConfiguration{Hierarchy: a.Hierarchy}
+	configv1alpha1.SetDefaults(c)
+	s, err := settings.New(c, h.Namespace, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func(o *metav1.PartialObjectMetadata) bool { return s.Managed(o.Name) }, nil
 }
 
 // managed says which namespaces a configuration has in trees.

@@ -105,10 +105,10 @@ func install(t testing.TB, e *testkit.Env) *hnc {
 }
 
 // webhooks makes those of HNC: for real, or for objects that nobody has.
-func (h *hnc) webhooks(real bool) {
+func (h *hnc) webhooks(forReal bool) {
 	h.t.Helper()
 	where := "{matchLabels: {example.com/never: \"true\"}}"
-	if real {
+	if forReal {
 		where = "{}"
 	}
 	h.applyServerSide(strings.ReplaceAll(manifest(h.t, "webhooks.yaml"), "WHERE", where))
@@ -125,14 +125,16 @@ func (h *hnc) kubelet() (stop func()) {
 			var pods corev1.PodList
 			_ = h.Client.List(ctx, &pods, client.InNamespace(hncNamespace)) // next time, if not now
 			for i := range pods.Items {
-				if p := &pods.Items[i]; p.Status.PodIP == "" {
-					n++
-					p.Status.Phase = corev1.PodRunning
-					p.Status.PodIP = fmt.Sprintf("10.1.2.%d", n)
-					p.Status.PodIPs = []corev1.PodIP{{IP: p.Status.PodIP}}
-					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-					_ = h.Client.Status().Update(ctx, p)
+				p := &pods.Items[i]
+				if p.Status.PodIP != "" {
+					continue
 				}
+				n++
+				p.Status.Phase = corev1.PodRunning
+				p.Status.PodIP = fmt.Sprintf("10.1.2.%d", n)
+				p.Status.PodIPs = []corev1.PodIP{{IP: p.Status.PodIP}}
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				_ = h.Client.Status().Update(ctx, p)
 			}
 			select {
 			case <-ctx.Done():
