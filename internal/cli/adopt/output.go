@@ -83,8 +83,8 @@ func (h *handover) say(name, state, message string) {
 		message = "" // it is what the command ends with
 	}
 	lines := strings.Split(strings.TrimSpace(message), "\n")
-	h.Printf("%d/%d  %s%s%s\n", len(h.said.Steps), h.shown, pad(name, nameWidth),
-		h.Paint(styles[state], state)+pad("", stateWidth-len(state)), printers.EscapeTerminal(lines[0]))
+	line := h.Paint(styles[state], state) + pad("", stateWidth-len(state)) + printers.EscapeTerminal(lines[0])
+	h.Printf("%d/%d  %s%s\n", len(h.said.Steps), h.shown, pad(name, nameWidth), strings.TrimRight(line, " "))
 	for _, l := range lines[1:] {
 		h.Printf("     %s\n", printers.EscapeTerminal(strings.TrimSpace(l)))
 	}
