@@ -86,7 +86,7 @@ func (h *handover) say(name, state, message string) {
 	line := h.Paint(styles[state], state) + pad("", stateWidth-len(state)) + printers.EscapeTerminal(lines[0])
 	h.Printf("%d/%d  %s%s\n", len(h.said.Steps), h.shown, pad(name, nameWidth), strings.TrimRight(line, " "))
 	for _, l := range lines[1:] {
-		h.Printf("     %s\n", printers.EscapeTerminal(strings.TrimSpace(l)))
+		h.Printf("     %s\n", printers.EscapeTerminal(strings.TrimRight(l, " ")))
 	}
 }
 

@@ -24,7 +24,8 @@ const guardAccount = "holdfast-guard"
 // right is a verb on a resource.
 type right struct{ verb, group, resource, subresource, namespace string }
 
-func (r right) String() string {
+// on is what the verb is about.
+func (r right) on() string {
 	resource := r.resource
 	if r.subresource != "" {
 		resource += "/" + r.subresource
@@ -35,7 +36,23 @@ func (r right) String() string {
 	if r.namespace != "" {
 		resource += " in " + r.namespace
 	}
-	return r.verb + " " + resource
+	return resource
+}
+
+// rightsText names rights in a sentence, those on one resource together.
+func rightsText(rights []right) string {
+	var order []string
+	verbs := map[string][]string{}
+	for _, r := range rights {
+		if verbs[r.on()] == nil {
+			order = append(order, r.on())
+		}
+		verbs[r.on()] = append(verbs[r.on()], r.verb)
+	}
+	for i, on := range order {
+		order[i] = strings.Join(verbs[on], "/") + " " + on
+	}
+	return strings.Join(order, ", nor ")
 }
 
 func (r right) attributes() *authorizationv1.ResourceAttributes {
@@ -82,7 +99,7 @@ func (h *handover) checkOwnRights(ctx context.Context) []error {
 	if err != nil {
 		return []error{err}
 	}
-	var missing []string
+	var missing []right
 	for _, r := range h.ownRights(f) {
 		review, err := h.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: r.attributes()},
@@ -91,11 +108,11 @@ func (h *handover) checkOwnRights(ctx context.Context) []error {
 			return []error{fmt.Errorf("ask what you may do: %w", err)}
 		}
 		if !review.Status.Allowed {
-			missing = append(missing, r.String())
+			missing = append(missing, r)
 		}
 	}
 	if len(missing) > 0 {
-		return []error{fmt.Errorf("you may not %s: let a cluster administrator run this", strings.Join(missing, ", nor "))}
+		return []error{fmt.Errorf("you may not %s: let a cluster administrator run this", rightsText(missing))}
 	}
 	return nil
 }
@@ -106,7 +123,7 @@ func (h *handover) checkRights(ctx context.Context) []error {
 	if err != nil {
 		return []error{err}
 	}
-	var missing []string
+	var missing []right
 	for _, r := range guardRights(resources) {
 		review, err := h.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -123,12 +140,12 @@ func (h *handover) checkRights(ctx context.Context) []error {
 			return []error{fmt.Errorf("ask what Holdfast may do: %w", err)}
 		}
 		if !review.Status.Allowed {
-			missing = append(missing, r.String())
+			missing = append(missing, r)
 		}
 	}
 	if len(missing) > 0 {
 		return []error{fmt.Errorf("the ServiceAccount %s, which Holdfast acts as, may not %s: %s. For a kind that the HNCConfiguration lists, add a rule there first",
-			guardAccount, strings.Join(missing, ", nor "), rightsRemedy)}
+			guardAccount, rightsText(missing), rightsRemedy)}
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func testInTheWay(t *testing.T, h *hnc) {
 	nothing(t, h, call{},
 		"HierarchicalResourceQuotas, which Holdfast does not enforce yet: acme/q. Stay with HNC while you need them",
 		"the CustomResourceDefinition hncconfigurations.hnc.x-k8s.io: it does not have spec.excludedNamespaces: kubectl apply --server-side --force-conflicts -f config/crd/hnc",
-		"the ServiceAccount holdfast-guard, which Holdfast acts as, may not", "create secrets", "kubectl apply --server-side -f config/rbac/hierarchy.yaml")
+		"the ServiceAccount holdfast-guard, which Holdfast acts as, may not", "list/watch/create/update/delete secrets", "kubectl apply --server-side -f config/rbac/hierarchy.yaml")
 	h.run("apply", "--server-side", "-f", rights)
 	h.run("delete", "hierarchicalresourcequotas", "-n", "acme", "q")
 }
@@ -119,7 +119,7 @@ func testWithoutRights(t *testing.T, h *hnc) {
 	h.Grant(t, "", reader, testkit.Rule("*", []string{"*"}, "get", "list"),
 		testkit.Rule("authorization.k8s.io", []string{"subjectaccessreviews"}, "create"))
 	nothing(t, h, call{as: reader},
-		"you may not delete validatingwebhookconfigurations.admissionregistration.k8s.io", "nor update configmaps in holdfast-system",
+		"you may not delete validatingwebhookconfigurations.admissionregistration.k8s.io", "nor create/update configmaps in holdfast-system",
 		"nor unprotect resourcedeletionprotections.holdfast.dev", "nor patch deployments/scale.apps in hnc-system", "let a cluster administrator run this")
 	nothing(t, h, call{as: "test-nobody"}, "look for HNC: list Deployments: deployments.apps", "let a cluster administrator run this")
 }
