@@ -90,7 +90,7 @@ func rigIn(t testing.TB, e *testkit.Env, prefix string) *rig {
 		}
 		select {
 		case <-e.Manager.Done():
-			t.Logf("the manager has ended; its log ends:\n%s", e.Manager.LogTail())
+			t.Logf("the manager has ended: %v; its log ends:\n%s", e.Manager.Ended(), e.Manager.LogTail())
 		default:
 		}
 	})
