@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
@@ -181,7 +182,7 @@ func (r *rig) whileDown() {
 		past set hc a {"metadata":{"finalizers":null}}
 		past put cm d/y v=1
 	`)
-	r.Manager = r.StartManager(r.whole)
+	r.restart()
 	r.run(fmt.Sprintf(`
 		see complete late: True Copied
 		see there cm late/many%d: yes
@@ -256,7 +257,18 @@ func (r *rig) watches(log *auditlog.Log) {
 	r.Eventually(func() int { return ended("configmaps") }, patience, often).Should(gomega.BeNumerically(">", 0))
 	r.Expect(ended("resourcequotas")).To(gomega.Equal(0), "a kind that is ignored was watched")
 	r.Expect(ended("limitranges")).To(gomega.Equal(before+2), "a kind that is not copied any more was watched")
+	r.restart()
+}
+
+// restart starts a manager after another one, and waits until the API server asks it.
+func (r *rig) restart() {
+	r.t.Helper()
 	r.Manager = r.StartManager(r.whole)
+	r.patch(r.Client, "ns", "asked", `{}`)
+	r.Eventually(func() error {
+		hc := r.object("hc", "asked")
+		return r.Client.Create(r.t.Context(), hc, client.DryRunAll)
+	}, patience, often).Should(gomega.Succeed())
 }
 
 func (r *rig) anchorsGo() {

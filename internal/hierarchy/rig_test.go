@@ -71,6 +71,16 @@ var (
 func shared(t testing.TB) *rig {
 	t.Helper()
 	e := testkit.Shared(t)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		select {
+		case <-e.Manager.Done():
+			t.Logf("the manager has ended: %v; its log ends:\n%s", e.Manager.Ended(), e.Manager.LogTail())
+		default:
+		}
+	})
 	r := rigIn(t, e, e.Namespace(t))
 	configuredOnce.Do(func() {
 		r.Grant(t, "", guard, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"*"}})
@@ -84,16 +94,6 @@ func shared(t testing.TB) *rig {
 // namespaces of a prefix.
 func rigIn(t testing.TB, e *testkit.Env, prefix string) *rig {
 	t.Helper()
-	t.Cleanup(func() {
-		if !t.Failed() || e.Manager == nil {
-			return
-		}
-		select {
-		case <-e.Manager.Done():
-			t.Logf("the manager has ended; its log ends:\n%s", e.Manager.LogTail())
-		default:
-		}
-	})
 	return &rig{
 		Env: e, WithT: gomega.NewWithT(t), t: t, prefix: prefix, kinds: map[string]schema.GroupVersionKind{},
 		past: e.As(t, guard, "system:masters", "system:serviceaccounts:holdfast-system"),

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -61,6 +62,10 @@ func RunWith(m *testing.M, extra Extra) int {
 	return code
 }
 
+// patient are arguments of the manager that all tests of a package share: no pause of
+// a busy machine costs it the lease, for then it ends.
+var patient = []string{"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=100s"}
+
 // Shared returns the Env that the tests of one package share, whose TestMain is
 // Run. It is on the cluster that HOLDFAST_KUBECONFIG names, or on a local control
 // plane. A test that breaks Holdfast or the cluster for others makes its own
@@ -90,13 +95,13 @@ func startShared(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("make folder: %w", err), c.Stop())
 	}
 	// From here on Run ends it, however far the start comes.
-	shared.env, shared.given = &Env{Cluster: c, dir: dir}, path != ""
+	shared.env, shared.given = &Env{Cluster: c, dir: dir, managerArgs: slices.Clone(patient)}, path != ""
 	if text := shared.extra.Configuration; text != "" {
 		file := filepath.Join(dir, "config.yaml")
 		if err := os.WriteFile(file, []byte(configurationHead+text), 0o600); err != nil {
 			return fmt.Errorf("write the configuration: %w", err)
 		}
-		shared.env.managerArgs = []string{"--config", file, "--config-map", ""}
+		shared.env.managerArgs = append(shared.env.managerArgs, "--config", file, "--config-map", "")
 	}
 	for _, path := range shared.extra.Manifests {
 		if _, err := manager.Kubectl(ctx, c, "apply", "--server-side", "-f", path); err != nil {

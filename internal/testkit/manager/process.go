@@ -159,6 +159,12 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Ended says how the process has ended, after Done.
+func (p *Process) Ended() error {
+	<-p.done
+	return p.err
+}
+
 // Kill ends the process without any chance to clean up, as a crash does.
 func (p *Process) Kill() error { return p.end(syscall.SIGKILL) }
 
