@@ -65,6 +65,25 @@ func TestPropagation_copies(t *testing.T) {
 			parent c=
 			see copies cm y: b
 		`},
+		{"are not protected by what protects their source, and go when they should", `
+			tree a b<a
+			put rb a/x +holdfast.dev/deletion-protected=Always +resourcetemplate.karmada.io/deletion-protected=Always +app=x
+			see label rb b/x app: x
+			see label rb b/x holdfast.dev/deletion-protected: -
+			see label rb b/x resourcetemplate.karmada.io/deletion-protected: -
+			parent b=
+			see copies rb x: a
+			set rb a/x {"metadata":{"labels":null}}
+		`},
+		{"do not take the place of what is protected", `
+			tree a b<a
+			put cm b/x v=mine +holdfast.dev/deletion-protected=Always
+			past put cm a/x v=2
+			see events cm a/x: CannotPropagateObject
+			see field cm b/x data.v: mine
+			set cm b/x {"metadata":{"labels":null}}
+			see field cm b/x data.v: 2
+		`},
 		{"of one name from several sources above: the top-most is copied", `
 			tree a b<a c<b
 			put cm b/x v=b

@@ -12,15 +12,17 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	holdfastv1alpha1 "github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 )
 
 // Copied makes the copy of a source for a namespace: its content and its name,
-// labels and annotations, without those of HNC and those that the Rules strip,
-// and with two labels that say where it comes from. Status and all other
+// labels and annotations, without those of HNC, those that are the source's own and
+// those that the Rules strip, and with two labels that say where it comes from. Status and all other
 // metadata are not copied. The source stays as it is.
 func (r Rules) Copied(source *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	c := r.canonical(source)
@@ -100,11 +102,33 @@ func OfController(annotation string) bool {
 	return found && slices.Contains(controllers, domain) || annotation == daemonSetGeneration
 }
 
-// kept are the labels or annotations that are copied; nil if none is.
-func kept(m map[string]string, strip map[string]bool) map[string]string {
+// own says whether a label or annotation is about one object and not about its
+// copies: the marks of Holdfast, and what protects from deletion. A copy is protected
+// by being one; with such a label it could not go when it should.
+func own(key string) bool { return mark(key) || protects(key) }
+
+func mark(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return domain == holdfastv1alpha1.GroupName && !protects(key)
+}
+
+func protects(key string) bool {
+	return key == holdfastv1alpha1.DeletionProtectedLabel || key == holdfastv1alpha1.KarmadaDeletionProtectedLabel ||
+		key == holdfastv1alpha1.KruiseDeletionProtectionLabel
+}
+
+// Staying are the labels and annotations of an object that stay on it when a copy is
+// written over it. What protects it does not: where it may not be taken off, the object
+// is not to become a copy.
+func Staying(o metav1.Object) (labels, annotations map[string]string) {
+	return only(o.GetLabels(), mark), only(o.GetAnnotations(), func(key string) bool { return mark(key) || OfController(key) })
+}
+
+// only is a part of a map; nil if there is nothing in it.
+func only(m map[string]string, keep func(key string) bool) map[string]string {
 	var out map[string]string
 	for k, v := range m {
-		if tree.OfHNC(k) || strip[k] {
+		if !keep(k) {
 			continue
 		}
 		if out == nil {
@@ -113,4 +137,9 @@ func kept(m map[string]string, strip map[string]bool) map[string]string {
 		out[k] = v
 	}
 	return out
+}
+
+// kept are the labels or annotations that are copied; nil if none is.
+func kept(m map[string]string, strip map[string]bool) map[string]string {
+	return only(m, func(key string) bool { return !tree.OfHNC(key) && !own(key) && !strip[key] })
 }

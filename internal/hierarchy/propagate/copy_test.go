@@ -23,9 +23,11 @@ func source() *unstructured.Unstructured {
 			"labels": map[string]any{
 				"app": "shop", "app.kubernetes.io/managed-by": "Helm", "argocd": "mine",
 				"hnc.x-k8s.io/inherited-from": "elsewhere", "other.hnc.x-k8s.io/x": "y",
+				"holdfast.dev/deletion-protected": "Always", "holdfast.dev/marked": "true", "resourcetemplate.karmada.io/deletion-protected": "Always",
+				"policy.kruise.io/delete-protection": "Always",
 			},
 			"annotations": map[string]any{
-				"note": "n", "configmanagement": "enabled", "propagate.hnc.x-k8s.io/all": "true",
+				"note": "n", "holdfast.dev/protected-by": "x", "configmanagement": "enabled", "propagate.hnc.x-k8s.io/all": "true",
 			},
 		},
 	}}
@@ -81,6 +83,13 @@ func TestUpToDate(t *testing.T) {
 		{"with less content", func(u *unstructured.Unstructured) { delete(u.Object, "immutable") }, false},
 		{"with a label more", func(u *unstructured.Unstructured) { u.SetLabels(more(u.GetLabels(), "x", "y")) }, false},
 		{"with an annotation more", func(u *unstructured.Unstructured) { u.SetAnnotations(more(u.GetAnnotations(), "x", "y")) }, false},
+		{"with a mark", func(u *unstructured.Unstructured) { u.SetLabels(more(u.GetLabels(), "holdfast.dev/marked", "true")) }, true},
+		{"with a note on a mark", func(u *unstructured.Unstructured) {
+			u.SetAnnotations(more(u.GetAnnotations(), "holdfast.dev/protected-by", "x"))
+		}, true},
+		{"with protection that HNC has copied", func(u *unstructured.Unstructured) {
+			u.SetLabels(more(u.GetLabels(), "resourcetemplate.karmada.io/deletion-protected", "Always"))
+		}, true},
 		{"without its annotation", func(u *unstructured.Unstructured) { u.SetAnnotations(nil) }, false},
 		{"of another source", func(u *unstructured.Unstructured) {
 			u.SetLabels(more(u.GetLabels(), "hnc.x-k8s.io/inherited-from", "z"))
@@ -161,7 +170,7 @@ func TestTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	have := parsed(t, `{metadata: {name: x, namespace: b, uid: "7", resourceVersion: "8", finalizers: [f], ownerReferences: [{name: o, kind: k, apiVersion: v, uid: u}],
-		labels: {theirs: z}, annotations: {theirs: z, deployment.kubernetes.io/revision: "4"}}}`)
+		labels: {theirs: z, holdfast.dev/marked: m}, annotations: {theirs: z, deployment.kubernetes.io/revision: "4", holdfast.dev/protected-by: p}}}`)
 	over := r.Copied(from, "")
 	over.SetUID("7")
 	over.SetResourceVersion("8")
@@ -169,7 +178,9 @@ func TestTemplate(t *testing.T) {
 	over.SetOwnerReferences(have.GetOwnerReferences())
 	annotations := over.GetAnnotations()
 	annotations["deployment.kubernetes.io/revision"] = "4"
+	annotations["holdfast.dev/protected-by"] = "p"
 	over.SetAnnotations(annotations)
+	over.SetLabels(more(over.GetLabels(), "holdfast.dev/marked", "m"))
 	over.Object["status"] = map[string]any{"a": "b"}
 	trial := r.Copied(from, "")
 	trial.SetName("")

@@ -61,23 +61,28 @@ func (t *Template) Trial() ([]byte, error) {
 
 // Over is the body of a request that gives a copy's content to an object that is
 // there. What identifies that, and what others have put on it, stays: finalizers,
-// owners, the annotations of controllers, and a status if it is given one.
+// owners, the annotations of controllers, the marks of Holdfast, and a status if it is
+// given one.
 func (t *Template) Over(have metav1.Object, status any) ([]byte, error) {
-	annotations := maps.Clone(have.GetAnnotations())
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return !OfController(key) })
+	labels, annotations := Staying(have)
 	return t.body(metav1.ObjectMeta{
 		Name: t.name, UID: have.GetUID(), ResourceVersion: have.GetResourceVersion(),
-		Finalizers: have.GetFinalizers(), OwnerReferences: have.GetOwnerReferences(), Annotations: annotations,
+		Finalizers: have.GetFinalizers(), OwnerReferences: have.GetOwnerReferences(),
+		Labels: labels, Annotations: annotations,
 	}, status)
 }
 
-func (t *Template) body(meta metav1.ObjectMeta, status any) ([]byte, error) {
-	meta.Labels = t.labels
-	if meta.Annotations == nil {
-		meta.Annotations = t.annotations
-	} else {
-		maps.Copy(meta.Annotations, t.annotations)
+// with is the labels or annotations of a copy, beside those that stay.
+func with(stay, copied map[string]string) map[string]string {
+	if stay == nil {
+		return copied
 	}
+	maps.Copy(stay, copied)
+	return stay
+}
+
+func (t *Template) body(meta metav1.ObjectMeta, status any) ([]byte, error) {
+	meta.Labels, meta.Annotations = with(meta.Labels, t.labels), with(meta.Annotations, t.annotations)
 	head, err := json.Marshal(meta)
 	if err != nil {
 		return nil, fmt.Errorf("encode the metadata of %s: %w", t.name, err)

@@ -4,7 +4,6 @@
 package world
 
 import (
-	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,14 +97,10 @@ func copyOf(u *unstructured.Unstructured) *Copy {
 // identity is the metadata that is kept of a copy: what identifies it, and what a
 // write must not take away.
 func identity(o metav1.Object) metav1.ObjectMeta {
-	annotations := maps.Clone(o.GetAnnotations())
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return !propagate.OfController(key) })
-	if len(annotations) == 0 {
-		annotations = nil
-	}
+	labels, annotations := propagate.Staying(o)
 	return metav1.ObjectMeta{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-		Annotations: annotations, Finalizers: o.GetFinalizers(), OwnerReferences: o.GetOwnerReferences(),
+		Labels: labels, Annotations: annotations, Finalizers: o.GetFinalizers(), OwnerReferences: o.GetOwnerReferences(),
 		DeletionTimestamp: o.GetDeletionTimestamp(),
 	}
 }
