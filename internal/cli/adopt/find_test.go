@@ -14,7 +14,7 @@ import (
 func TestFound_deadOrAlive(t *testing.T) {
 	t.Parallel()
 	service := types.NamespacedName{Namespace: "hnc-system", Name: "hnc-webhook-service"}
-	make := func(wanted, running, ready int32, endpoints int, urls ...string) found {
+	of := func(wanted, running, ready int32, endpoints int, urls ...string) found {
 		return found{
 			facts: rivals.Facts{
 				Deployments: []rivals.Deployment{{Namespace: "hnc-system", Name: "hnc", Wanted: wanted, Running: running, Ready: ready}},
@@ -23,21 +23,21 @@ func TestFound_deadOrAlive(t *testing.T) {
 			webhooks: []webhook{{Kind: validating, Name: "w", closed: true}},
 		}
 	}
-	open := make(1, 1, 0, 0)
+	open := of(1, 1, 0, 0)
 	open.webhooks[0].closed = false
-	without := make(0, 0, 0, 0)
+	without := of(0, 0, 0, 0)
 	without.webhooks, without.facts.Webhooks = nil, nil
 	tests := []struct {
 		name              string
 		found             found
 		dead, locks, gone bool
 	}{
-		{"it runs", make(1, 1, 1, 1), false, false, false},
-		{"a pod that is ready, and no endpoint yet", make(1, 1, 1, 0), false, false, false},
-		{"an endpoint of somebody else's pod", make(0, 0, 0, 1), false, false, false},
-		{"a URL may be answered", make(0, 0, 0, 0, "https://example.com"), false, false, false},
-		{"pods that never become ready", make(1, 1, 0, 0), true, true, false},
-		{"scaled to nothing", make(0, 0, 0, 0), true, true, false},
+		{"it runs", of(1, 1, 1, 1), false, false, false},
+		{"a pod that is ready, and no endpoint yet", of(1, 1, 1, 0), false, false, false},
+		{"an endpoint of somebody else's pod", of(0, 0, 0, 1), false, false, false},
+		{"a URL may be answered", of(0, 0, 0, 0, "https://example.com"), false, false, false},
+		{"pods that never become ready", of(1, 1, 0, 0), true, true, false},
+		{"scaled to nothing", of(0, 0, 0, 0), true, true, false},
 		{"webhooks that fail open lock nothing", open, true, false, false},
 		{"no webhooks and no pods", without, true, false, true},
 		{"nothing", found{}, true, false, true},

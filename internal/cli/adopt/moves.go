@@ -18,14 +18,7 @@ import (
 // noteMoves says which namespaces are in a tree with HNC and not with Holdfast, or
 // the other way round: Holdfast would write them, and copies in them would go.
 func (h *handover) noteMoves(ctx context.Context, a *arguments) error {
-	text, _, err := h.told(ctx)
-	if err != nil {
-		return err
-	}
-	if text, err = h.wanted(ctx, text); err != nil {
-		return err
-	}
-	holdfast, err := h.managed(text)
+	holdfast, err := h.willManage(ctx)
 	if err != nil {
 		return err
 	}
@@ -71,6 +64,19 @@ func (h *handover) managedByHNC(a *arguments) (func(*metav1.PartialObjectMetadat
 		return nil, err
 	}
 	return func(o *metav1.PartialObjectMetadata) bool { return s.Managed(o.Name) }, nil
+}
+
+// willManage says which namespaces Holdfast is to have in trees, with the
+// configuration that the hand-over gives it.
+func (h *handover) willManage(ctx context.Context) (func(*metav1.PartialObjectMetadata) bool, error) {
+	text, _, err := h.told(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = h.wanted(ctx, text); err != nil {
+		return nil, err
+	}
+	return h.managed(text)
 }
 
 // managed says which namespaces a configuration has in trees.
