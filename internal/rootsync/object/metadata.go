@@ -5,6 +5,7 @@ package object
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,12 +90,7 @@ func IsStamp(label bool, key string) bool {
 	case AnnotationManaged, AnnotationManager, AnnotationResourceID, AnnotationContext, AnnotationToken, AnnotationSourcePath, AnnotationInventory:
 		return true
 	}
-	for _, l := range left {
-		if key == l {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(left, key)
 }
 
 // Versions are the keys of the annotations that change with each commit, whether the
