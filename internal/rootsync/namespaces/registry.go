@@ -1,0 +1,143 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package namespaces
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// Wants is what one RootSync wants of all namespaces.
+type Wants struct {
+	// Since is when it was created.
+	Since time.Time
+	// Declared are the Namespaces in its source.
+	Declared []string
+	// Needed are the namespaces of its objects.
+	Needed []string
+	// Makes says that it makes what it needs and is not there: strategy "implicit".
+	Makes bool
+}
+
+func (w Wants) stakes() map[string]Stake {
+	out := make(map[string]Stake, len(w.Declared)+len(w.Needed))
+	how := Needs
+	if w.Makes {
+		how = Makes
+	}
+	for _, name := range w.Needed {
+		if name != "" && name != object.SyncNamespace { // nobody makes or declares the namespace of the RootSyncs
+			out[name] = Stake{How: how, Since: w.Since}
+		}
+	}
+	for _, name := range w.Declared {
+		out[name] = Stake{How: Declares, Since: w.Since}
+	}
+	return out
+}
+
+// Registry knows what all RootSyncs want. Until each that there was at the start has
+// said so once, nobody can tell whose a namespace is.
+type Registry struct {
+	mu sync.Mutex
+	// expected are those that have not said yet; nil before it is known who there is.
+	expected sets.Set[object.Sync]
+	stakes   map[object.Sync]map[string]Stake
+	byName   map[string]Stakes
+}
+
+// NewRegistry makes a Registry that knows nothing.
+func NewRegistry() *Registry {
+	return &Registry{stakes: map[object.Sync]map[string]Stake{}, byName: map[string]Stakes{}}
+}
+
+// Expect says which RootSyncs there are, once, at the start.
+func (r *Registry) Expect(syncs ...object.Sync) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expected = sets.New(syncs...)
+	for sync := range r.stakes {
+		r.expected.Delete(sync)
+	}
+}
+
+// Missing are the RootSyncs that have not said yet what they want; known is false
+// before it is known which there are.
+func (r *Registry) Missing() (missing []object.Sync, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return sets.List(r.expected), r.expected != nil
+}
+
+// Complete says whether all RootSyncs have said what they want.
+func (r *Registry) Complete() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expected != nil && r.expected.Len() == 0
+}
+
+// Set says what a RootSync wants from now on, and returns the namespaces for which
+// that is something else than before.
+func (r *Registry) Set(sync object.Sync, w Wants) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expected.Delete(sync)
+	return r.put(sync, w.stakes())
+}
+
+// Forget says that there is no such RootSync any more.
+func (r *Registry) Forget(sync object.Sync) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expected.Delete(sync)
+	return r.put(sync, nil)
+}
+
+func (r *Registry) put(sync object.Sync, next map[string]Stake) []string {
+	former := r.stakes[sync]
+	changed := sets.New[string]()
+	for name := range former {
+		if _, stays := next[name]; !stays {
+			changed.Insert(name)
+			delete(r.byName[name], sync)
+			if len(r.byName[name]) == 0 {
+				delete(r.byName, name)
+			}
+		}
+	}
+	for name, stake := range next {
+		if before, was := former[name]; was && before == stake {
+			continue
+		}
+		changed.Insert(name)
+		if r.byName[name] == nil {
+			r.byName[name] = Stakes{}
+		}
+		r.byName[name][sync] = stake
+	}
+	if r.stakes[sync] = next; next == nil {
+		delete(r.stakes, sync)
+	}
+	return sets.List(changed)
+}
+
+// Stakes are what all RootSyncs want of a namespace.
+func (r *Registry) Stakes(name string) Stakes {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.byName[name])
+}
+
+// Of are the namespaces that a RootSync has a stake in, in the order of their names.
+func (r *Registry) Of(sync object.Sync) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.stakes[sync]))
+}

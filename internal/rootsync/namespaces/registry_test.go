@@ -1,0 +1,64 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package namespaces
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry()
+	if _, known := r.Missing(); known || r.Complete() {
+		t.Error("it knows who there is before anybody said so")
+	}
+	if diff := cmp.Diff([]string{"shop", "x"}, r.Set("a", Wants{Since: epoch, Declared: []string{"shop"}, Needed: []string{"shop", "x", object.SyncNamespace, ""}, Makes: true})); diff != "" {
+		t.Error(diff)
+	}
+	r.Expect("a", "b")
+	if missing, _ := r.Missing(); !cmp.Equal([]object.Sync{"b"}, missing) || r.Complete() {
+		t.Errorf("missing %v", missing)
+	}
+	r.Set("b", Wants{Since: epoch, Needed: []string{"x"}})
+	if !r.Complete() {
+		t.Error("all have said what they want")
+	}
+	if diff := cmp.Diff(Stakes{"a": {Makes, epoch}, "b": {Needs, epoch}}, r.Stakes("x")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Stakes{"a": {Declares, epoch}}, r.Stakes("shop")); diff != "" {
+		t.Error(diff)
+	}
+	same := r.Set("a", Wants{Since: epoch, Declared: []string{"shop"}, Needed: []string{"x"}, Makes: true})
+	less := r.Set("a", Wants{Since: epoch, Needed: []string{"shop", "x"}, Makes: true})
+	gone := r.Forget("a")
+	for i, got := range [][]string{same, less, gone} {
+		if diff := cmp.Diff([][]string{nil, {"shop"}, {"shop", "x"}}[i], got, cmpopts.EquateEmpty()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if diff := cmp.Diff(Stakes(nil), r.Stakes("shop"), cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"x"}, r.Of("b")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whoever waits for a RootSync that is gone would wait for ever.
+func TestRegistry_forgetsWhoNeverSaid(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry()
+	r.Expect("a")
+	r.Forget("a")
+	if !r.Complete() {
+		t.Error(fmt.Sprint(r.Missing()))
+	}
+}
