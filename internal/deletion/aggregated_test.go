@@ -104,7 +104,11 @@ func TestProtection_startsBesideABrokenAggregatedAPI(t *testing.T) {
 	e.StartManager(t) // returns once it is ready
 	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [
 		{apiVersion: v1, kind: ConfigMap, name: x, namespace: `+ns+`}, {apiVersion: `+group+`/v1, kind: Flunder, name: one, namespace: `+ns+`}]}]}`)
-	defer end()
+	defer func() {
+		end()
+		// Whoever takes marks off ends before the group leaves the cluster.
+		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", api.GetName()), "60s", "100ms").Should(gomega.BeEmpty())
+	}()
 	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "60s", "100ms").Should(gomega.Equal(ns))
 	g.Eventually(statusOf(t, e, ns, readyOf+` {.status.unenforceable[*].reason}`), "60s", "100ms").Should(gomega.Equal("False Unenforceable NoSuchKind"))
 

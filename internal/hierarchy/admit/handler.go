@@ -97,7 +97,7 @@ func (h *handler) handle(ctx context.Context, req *admissionv1.AdmissionRequest)
 		if h.open {
 			return ctrladmission.Allowed("")
 		}
-		a.Denied = undecided(err)
+		a.Denied = undecided(err, ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded))
 	}
 	if a.Denied == nil {
 		return patched(a.patch)
@@ -107,10 +107,15 @@ func (h *handler) handle(ctx context.Context, req *admissionv1.AdmissionRequest)
 	return told(mode, a.Denied)
 }
 
-// undecided is the refusal of what cannot be decided. There is no Retry-After: clients
-// would hammer.
-func undecided(err error) *rules.Denial {
+// undecided is the refusal of what cannot be decided, or not in time. There is no
+// Retry-After: clients would hammer.
+func undecided(err error, late bool) *rules.Denial {
 	switch {
+	case late:
+		return &rules.Denial{
+			Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
+			Message: "Holdfast could not decide on this in time, try again: " + err.Error(),
+		}
 	case errors.Is(err, errStarting):
 		return &rules.Denial{Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: err.Error()}
 	case errors.Is(err, errRequest):

@@ -318,6 +318,7 @@ func TestHNCConfigurations_whatCannotBeLookedAt(t *testing.T) {
 	for name, change := range map[string]func(*rig){
 		"500, looking at the objects fails":    func(r *rig) { r.failing = errUnknown },
 		"500, nothing is known of the objects": func(r *rig) { r.others = nil },
+		"503, nobody answers in time":          func(r *rig) { r.failing = context.DeadlineExceeded },
 		"503, the kinds are not known":         func(r *rig) { r.kinds = (*inventory.Snapshot)(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
