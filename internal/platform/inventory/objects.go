@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -23,6 +24,10 @@ type ObjectSource struct {
 	Resource schema.GroupVersionResource
 	// Name of a cluster-scoped object; empty for every object of the kind.
 	Name string
+	// Label is the key of a label that the objects have; empty for all.
+	Label string
+	// Metadata says that only that is asked for; see NewObjectsAndMetadata.
+	Metadata bool
 	// Turn tells apart what is stopped and started again: what is still told of the
 	// one before is about another source.
 	Turn int
@@ -45,9 +50,10 @@ type ObjectHandler interface {
 
 // Objects follows whole objects, or what is kept of them.
 type Objects struct {
-	client  dynamic.Interface
-	handler ObjectHandler
-	keep    func(ObjectSource, *unstructured.Unstructured) metav1.Object
+	client   dynamic.Interface
+	metadata metadata.Interface
+	handler  ObjectHandler
+	keep     func(ObjectSource, metav1.Object) metav1.Object
 
 	mu      sync.Mutex
 	running map[ObjectSource]*running
@@ -56,7 +62,18 @@ type Objects struct {
 
 // NewObjects makes an Objects that remembers of each object what keep returns.
 func NewObjects(c dynamic.Interface, h ObjectHandler, keep func(ObjectSource, *unstructured.Unstructured) metav1.Object) *Objects {
-	return &Objects{client: c, handler: h, keep: keep, running: map[ObjectSource]*running{}}
+	return &Objects{client: c, handler: h, running: map[ObjectSource]*running{}, keep: func(s ObjectSource, o metav1.Object) metav1.Object {
+		if u, ok := o.(*unstructured.Unstructured); ok {
+			return keep(s, u)
+		}
+		return o
+	}}
+}
+
+// NewObjectsAndMetadata makes an Objects that can also watch sources by their metadata
+// alone: keep gets an *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
+func NewObjectsAndMetadata(c dynamic.Interface, m metadata.Interface, h ObjectHandler, keep func(ObjectSource, metav1.Object) metav1.Object) *Objects {
+	return &Objects{client: c, metadata: m, handler: h, keep: keep, running: map[ObjectSource]*running{}}
 }
 
 // Start begins to watch a source until the context ends or it is stopped.
@@ -69,12 +86,19 @@ func (w *Objects) Start(ctx context.Context, s ObjectSource) error {
 	}
 	health := &health{failed: func(err error) { w.handler.Failed(s, err) }, works: func() { w.handler.Works(s) }}
 	transform := func(in any) (any, error) {
-		if u, ok := in.(*unstructured.Unstructured); ok {
-			return w.keep(s, u), nil
+		switch o := in.(type) {
+		case *unstructured.Unstructured:
+			return w.keep(s, o), nil
+		case *metav1.PartialObjectMetadata:
+			return w.keep(s, o), nil
 		}
 		return in, nil
 	}
-	r, err := newRunning(w.listWatch(s, health), &unstructured.Unstructured{}, transform, health, cache.ResourceEventHandlerFuncs{
+	var example runtime.Object = &unstructured.Unstructured{}
+	if s.Metadata {
+		example = &metav1.PartialObjectMetadata{}
+	}
+	r, err := newRunning(w.listWatch(s, health), example, transform, health, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { w.seen(s, o) },
 		UpdateFunc: func(_, o any) { w.seen(s, o) },
 		DeleteFunc: func(o any) { w.gone(s, o) },
@@ -92,17 +116,28 @@ func (w *Objects) listWatch(s ObjectSource, h *health) cache.ListerWatcher {
 	if s.Name != "" {
 		only = fields.OneTermEqualSelector(metav1.ObjectNameField, s.Name).String()
 	}
+	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return w.client.Resource(s.Resource).List(ctx, o)
+	}
+	open := w.client.Resource(s.Resource).Watch
+	var of any = w.client
+	if s.Metadata {
+		list = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return w.metadata.Resource(s.Resource).List(ctx, o)
+		}
+		open, of = w.metadata.Resource(s.Resource).Watch, w.metadata
+	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = only
-			return w.client.Resource(s.Resource).List(ctx, o)
+			o.FieldSelector, o.LabelSelector = only, s.Label
+			return list(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = only
-			events, err := w.client.Resource(s.Resource).Watch(ctx, o)
+			o.FieldSelector, o.LabelSelector = only, s.Label
+			events, err := open(ctx, o)
 			return h.watched(events, err, o)
 		},
-	}, w.client)
+	}, of)
 }
 
 func (w *Objects) seen(s ObjectSource, o any) {

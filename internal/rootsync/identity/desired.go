@@ -1,0 +1,118 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package identity gives each RootSync the ServiceAccount that it acts as, and that
+// account the roles that the RootSync asks for: as Config Sync does, by the same names,
+// but that bindings are named by what they bind and not at random.
+package identity
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+const (
+	// AdminBinding binds all RootSyncs that name no roles to the ClusterRole cluster-admin.
+	AdminBinding = "configsync.gke.io:root-reconciler"
+	adminRole    = "cluster-admin"
+
+	// The labels of what belongs to one RootSync.
+	labelKind      = "configsync.gke.io/sync-kind"
+	labelNamespace = "configsync.gke.io/sync-namespace"
+	labelName      = "configsync.gke.io/sync-name"
+	kindRootSync   = "RootSync"
+)
+
+// RoleRef is a role that a RootSync asks for, an entry of spec.override.roleRefs.
+type RoleRef struct {
+	// Kind is Role or ClusterRole.
+	Kind, Name string
+	// Namespace in which it holds; empty for a ClusterRole in the whole cluster.
+	Namespace string
+}
+
+// Wants are the roles that a RootSync asks for.
+type Wants struct {
+	Sync object.Sync
+	// RoleRefs are its roles; with none it is cluster-admin.
+	RoleRefs []RoleRef
+}
+
+// Account is the ServiceAccount of a RootSync.
+type Account struct {
+	Sync object.Sync
+	Name string
+}
+
+// Binding is a RoleBinding or, without a namespace, a ClusterRoleBinding.
+type Binding struct {
+	Namespace, Name string
+	Role            rbacv1.RoleRef
+	Subjects        []rbacv1.Subject
+	// Sync is the RootSync that it belongs to; empty if to all.
+	Sync object.Sync
+}
+
+// Set is what there is to be.
+type Set struct {
+	Accounts []Account
+	Bindings []Binding
+}
+
+// Desired is what all RootSyncs need, in an order that stays the same.
+func Desired(all []Wants) Set {
+	var out Set
+	admin := Binding{Name: AdminBinding, Role: roleRef("ClusterRole", adminRole)}
+	all = slices.SortedFunc(slices.Values(all), func(a, b Wants) int { return cmp.Compare(a.Sync, b.Sync) })
+	for _, w := range all {
+		out.Accounts = append(out.Accounts, Account{Sync: w.Sync, Name: w.Sync.Reconciler()})
+		if len(w.RoleRefs) == 0 {
+			admin.Subjects = append(admin.Subjects, subject(w.Sync))
+		}
+		for _, r := range w.RoleRefs {
+			out.Bindings = append(out.Bindings, Binding{
+				Namespace: r.Namespace, Name: bindingName(w.Sync, r), Role: roleRef(r.Kind, r.Name),
+				Subjects: []rbacv1.Subject{subject(w.Sync)}, Sync: w.Sync,
+			})
+		}
+	}
+	if len(admin.Subjects) > 0 {
+		out.Bindings = append(out.Bindings, admin)
+	}
+	slices.SortFunc(out.Bindings, compareBindings)
+	out.Bindings = slices.CompactFunc(out.Bindings, func(a, b Binding) bool { return compareBindings(a, b) == 0 })
+	return out
+}
+
+func compareBindings(a, b Binding) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+func roleRef(kind, name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+}
+
+func subject(sync object.Sync) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: object.SyncNamespace, Name: sync.Reconciler()}
+}
+
+// bindingName follows from what is bound: a role cannot be changed in a binding.
+func bindingName(sync object.Sync, r RoleRef) string {
+	sum := sha256.Sum256([]byte(r.Kind + "/" + r.Namespace + "/" + r.Name))
+	return sync.Reconciler() + "-" + hex.EncodeToString(sum[:5])
+}
+
+// User is the name under which the API server knows what acts as a RootSync.
+func User(sync object.Sync) string {
+	return "system:serviceaccount:" + object.SyncNamespace + ":" + sync.Reconciler()
+}
+
+func labels(sync object.Sync) map[string]string {
+	return map[string]string{labelKind: kindRootSync, labelNamespace: object.SyncNamespace, labelName: string(sync)}
+}
