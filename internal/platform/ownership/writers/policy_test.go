@@ -6,7 +6,6 @@ package writers_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -31,17 +30,15 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
-
 const (
 	guard  = "test-claims-guard"
 	syncer = "test-claims-sync"
-	// policy has a name of the test's own, since a manager may have the real one.
-	policy = "test-claims"
+	policy = "holdfast-claims"
 	claim  = "found, declared rootsync/s/a 2026-11-01T00:00:00Z"
 )
 
-// install puts the policy into the API server and waits until it counts.
+// install puts the policy, for users of the test, into an API server that has no manager
+// to put it there for its own, and waits until it counts.
 func install(t *testing.T, e *testkit.Env) {
 	t.Helper()
 	p := writers.Policy(configv1alpha1.ModeEnforce, []string{guard, syncer})
@@ -95,7 +92,7 @@ func passes(t *testing.T, what string, err error) {
 // TestPolicy is one test, since its parts share the policy.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
-	e := testkit.Shared(t)
+	e := testkit.New(t, testkit.Options{NoManager: true})
 	install(t, e)
 	namespaces := testkit.Rule("", []string{"namespaces", "namespaces/status", "namespaces/finalize"}, "get", "create", "update", "patch")
 	editor, unprotector := "test-claims-editor", "test-claims-unprotector"
