@@ -30,7 +30,7 @@ import (
 )
 
 // loadConfiguration reads the configuration that the process starts with.
-func loadConfiguration(ctx context.Context, o *Options, loader config.Loader, c client.Reader) (*config.Store, error) {
+func loadConfiguration(ctx context.Context, o *Common, loader config.Loader, c client.Reader) (*config.Store, error) {
 	data, from := []byte(config.Empty), "the defaults"
 	var err error
 	switch {
@@ -45,7 +45,7 @@ func loadConfiguration(ctx context.Context, o *Options, loader config.Loader, c 
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the configuration from %s: %w; it is written by config/install/configuration.yaml, and the Role holdfast-guard must allow to get, list and watch it", from, err)
+		return nil, fmt.Errorf("read the configuration from %s: %w; it is written by config/install/configuration.yaml, and the Role of this workload must allow to get, list and watch it", from, err)
 	}
 	store, err := config.NewStore(clock.RealClock{}, loader, data, from)
 	if err != nil {
@@ -55,7 +55,7 @@ func loadConfiguration(ctx context.Context, o *Options, loader config.Loader, c 
 	return store, nil
 }
 
-func (o *Options) configMapName() types.NamespacedName {
+func (o *Common) configMapName() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.Namespace, Name: o.ConfigMap}
 }
 
@@ -70,12 +70,12 @@ func logConfiguration(c *configv1alpha1.HoldfastConfiguration) {
 }
 
 // watchConfiguration picks up changes.
-func (g *guard) watchConfiguration() error {
-	switch o := g.options; {
+func watchConfiguration(mgr ctrl.Manager, o *Common, store *config.Store) error {
+	switch {
 	case o.ConfigFile != "":
-		return g.mgr.Add(config.NewFileSource(g.config, o.ConfigFile, clock.RealClock{}))
+		return mgr.Add(config.NewFileSource(store, o.ConfigFile, clock.RealClock{}))
 	case o.ConfigMap != "":
-		return config.NewMapSource(g.config, g.mgr.GetClient(), o.configMapName()).SetupWithManager(g.mgr)
+		return config.NewMapSource(store, mgr.GetClient(), o.configMapName()).SetupWithManager(mgr)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ type guard struct {
 // for here, so that a missing piece is an error with a remedy and not a
 // controller that never starts.
 func newGuard(ctx context.Context, o *Options) (*guard, error) {
-	rc, err := restConfig(o.Kubeconfig)
+	rc, err := restConfig(o.Kubeconfig, name)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (g *guard) configure(ctx context.Context, direct client.Reader) (err error)
 	if err := g.readEnvironment(); err != nil {
 		return err
 	}
-	if g.config, err = loadConfiguration(ctx, g.options, g.loader(), direct); err != nil {
+	if g.config, err = loadConfiguration(ctx, &g.options.Common, g.loader(), direct); err != nil {
 		return err
 	}
 	return g.applyGates()
@@ -134,15 +134,15 @@ func (g *guard) newClients(rc *rest.Config) error {
 	return nil
 }
 
-// restConfig is for the guarded API server. There is no client-side rate limit:
+// restConfig is for the API server that the workload is about. There is no client-side rate limit:
 // the API server's priority and fairness is the limit.
-func restConfig(kubeconfig string) (*rest.Config, error) {
+func restConfig(kubeconfig, userAgent string) (*rest.Config, error) {
 	rc, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w; outside a cluster give --kubeconfig", err)
 	}
 	rc.QPS = -1
-	rc.UserAgent = name
+	rc.UserAgent = userAgent
 	return rc, nil
 }
 
@@ -259,7 +259,7 @@ func (g *guard) addToManager(ctx context.Context) error {
 			return fmt.Errorf("set up %s: %w", f.name, err)
 		}
 	}
-	if err := g.watchConfiguration(); err != nil {
+	if err := watchConfiguration(g.mgr, &g.options.Common, g.config); err != nil {
 		return err
 	}
 	if err := mgr.Add(g.followCertificate(g.certs.Subscribe())); err != nil {

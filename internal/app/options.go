@@ -19,9 +19,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 )
 
-// Options are what is fixed while the process runs. All else is in the
-// configuration.
-type Options struct {
+// Common are the options that every workload has. They are fixed while the process
+// runs. All else is in the configuration.
+type Common struct {
 	Kubeconfig string
 	Namespace  string
 
@@ -30,11 +30,6 @@ type Options struct {
 	FeatureGates string
 	// EmulatedVersion of Holdfast, whose feature gates are as mature as then.
 	EmulatedVersion string
-
-	WebhookBindAddress string
-	WebhookService     string
-	WebhookServicePort int32
-	WebhookURL         string
 
 	MetricsBindAddress string
 	ProbeBindAddress   string
@@ -45,18 +40,24 @@ type Options struct {
 	RetryPeriod   time.Duration
 
 	LogLevel string
+}
+
+// Options are those of the guard.
+type Options struct {
+	Common
+
+	WebhookBindAddress string
+	WebhookService     string
+	WebhookServicePort int32
+	WebhookURL         string
 
 	// Hierarchy are the flags of HNC.
 	Hierarchy flags.Flags
 }
 
-// NewOptions are the defaults: in a cluster, with the chart's names.
-func NewOptions() *Options {
-	return &Options{
+func newCommon() Common {
+	return Common{
 		Namespace:          "holdfast-system",
-		WebhookBindAddress: ":9443",
-		WebhookService:     "holdfast-guard",
-		WebhookServicePort: 443,
 		MetricsBindAddress: ":8080",
 		ProbeBindAddress:   ":8081",
 		LeaderElect:        true,
@@ -64,6 +65,16 @@ func NewOptions() *Options {
 		RenewDeadline:      10 * time.Second,
 		RetryPeriod:        2 * time.Second,
 		LogLevel:           "info",
+	}
+}
+
+// NewOptions are the defaults: in a cluster, with the chart's names.
+func NewOptions() *Options {
+	return &Options{
+		Common:             newCommon(),
+		WebhookBindAddress: ":9443",
+		WebhookService:     "holdfast-guard",
+		WebhookServicePort: 443,
 	}
 }
 
@@ -78,14 +89,14 @@ func (o *Options) Flags() flag.NamedFlagSets {
 	return sets
 }
 
-func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
+func (o *Common) addClusterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"kubeconfig of the API server to guard. Without it, the one that the pod runs in.")
+		"kubeconfig of the API server to work on. Without it, the one that the pod runs in.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"namespace in the guarded API server that Holdfast keeps its own objects in.")
+		"namespace in that API server that Holdfast keeps its own objects in.")
 }
 
-func (o *Options) addConfigurationFlags(fs *pflag.FlagSet) {
+func (o *Common) addConfigurationFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "config", o.ConfigFile,
 		"file that holds a HoldfastConfiguration; a change is picked up. Without this and --config-map the defaults are in force.")
 	fs.StringVar(&o.ConfigMap, "config-map", o.ConfigMap,
@@ -106,11 +117,11 @@ func (o *Options) addWebhookFlags(fs *pflag.FlagSet) {
 		"URL by which the API server reaches the webhooks, in place of the Service; for an API server that Holdfast does not run in.")
 }
 
-func (o *Options) addOperationFlags(fs *pflag.FlagSet) {
+func (o *Common) addOperationFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress, "address of /metrics; 0 serves none.")
 	fs.StringVar(&o.ProbeBindAddress, "health-probe-bind-address", o.ProbeBindAddress, "address of /healthz and /readyz; 0 serves none.")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect,
-		"let one of several replicas write. All of them answer webhooks.")
+		"let one of several replicas write.")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
 		"time after which another replica takes over from a leader that crashed.")
 	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline,
@@ -119,8 +130,7 @@ func (o *Options) addOperationFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error.")
 }
 
-// Validate checks the options.
-func (o *Options) Validate() error {
+func (o *Common) validate() []error {
 	var errs []error
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace is empty"))
@@ -128,6 +138,12 @@ func (o *Options) Validate() error {
 	if o.ConfigFile != "" && o.ConfigMap != "" {
 		errs = append(errs, errors.New("--config and --config-map are both given; give one"))
 	}
+	return errs
+}
+
+// Validate checks the options.
+func (o *Options) Validate() error {
+	errs := o.validate()
 	if o.WebhookURL != "" {
 		if u, err := url.Parse(o.WebhookURL); err != nil || u.Scheme != "https" || u.Host == "" || u.Path != "" {
 			errs = append(errs, fmt.Errorf("--webhook-url %q is not of the form https://HOST[:PORT]", o.WebhookURL))
