@@ -85,8 +85,12 @@ type Ruling struct {
 	Why string
 
 	stakes Stakes
+	// exists is There, and also of one that is being deleted.
+	exists bool
 	// along says that a RootSync has made it along the way, and nobody declared it.
 	along bool
+	// alone says that each RootSync decides without a look at the others.
+	alone bool
 }
 
 // Judge decides about a Namespace as it is in the API server, nil where there is none,
@@ -116,10 +120,21 @@ func Judge(live metav1.Object, stakes Stakes, now time.Time) (Ruling, error) {
 	return r, nil
 }
 
+// Alone is Judge where claims are turned off: as in Config Sync each RootSync decides by
+// itself, and of several that declare a namespace each one applies it in turn.
+func Alone(live metav1.Object, stakes Stakes) Ruling {
+	r := newRuling(live, ownership.Verdict{}, stakes)
+	r.alone = true
+	if live != nil {
+		r.Owner = maker(live, stakes)
+	}
+	return r
+}
+
 func newRuling(live metav1.Object, v ownership.Verdict, stakes Stakes) Ruling {
 	r := Ruling{Claims: v.Claims, Why: v.Why(), stakes: stakes}
 	if live != nil {
-		r.There = live.GetDeletionTimestamp() == nil
+		r.exists, r.There = true, live.GetDeletionTimestamp() == nil
 		r.along = live.GetAnnotations()[object.AnnotationSourcePath] == "" && object.Managed(live, object.NamespaceID(live.GetName())) != ""
 	}
 	for sync := range stakes {
@@ -197,10 +212,13 @@ const (
 
 // Of says what a RootSync that has a stake does about the namespace.
 func (r Ruling) Of(sync object.Sync) Act {
+	stake := r.stakes[sync]
 	switch {
+	case r.alone && (stake.How == Declares || stake.How == Makes && !r.exists):
+		return Own
 	case r.Owner == sync && r.Write == nil:
 		return Own
-	case r.Owner != sync && r.stakes[sync].How == Declares:
+	case r.Owner != sync && stake.How == Declares:
 		return Conflict
 	case r.There:
 		return Use
@@ -241,10 +259,10 @@ const (
 // FateOf says what becomes of the namespace for a RootSync that has no stake in it any
 // more. Where it is kept, who still uses it is in the order of their names.
 func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string) {
-	if r.Owner != "" && r.Owner != sync {
+	if r.Owner != "" && r.Owner != sync && !r.alone {
 		return HandOver, nil
 	}
-	if r.along {
+	if r.along || r.alone {
 		return Prune, nil
 	}
 	for other := range r.stakes {

@@ -224,3 +224,28 @@ func TestRivals(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, live, stakes, want string }{
+		{"whoever declares it applies it", "of x", "a declares 1, b declares 2", "a owns, b owns"},
+		{"not there: all that make it do", "nothing", "x makes 1, y makes 2", "x owns, y owns"},
+		{"there: whoever has made it goes on", "of y", "x makes 1, y makes 2", "x uses, y owns"},
+		{"there and nobody's", "there", "x makes 1", "x uses"},
+		{"only needed", "nothing", "x needs 1", "x waits"},
+		{"being deleted", "gone", "x makes 1", "x waits"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			all := stakes(t, tt.stakes)
+			r := Alone(namespace(t, tt.live), all)
+			if diff := cmp.Diff(tt.want, said(r, all)); diff != "" {
+				t.Error(diff)
+			}
+			if fate, _ := r.FateOf("a"); fate != Prune {
+				t.Errorf("what is not declared any more: %d", fate)
+			}
+		})
+	}
+}

@@ -20,28 +20,29 @@ import (
 
 const tokenSeconds = 24 * 60 * 60
 
-// writeKubeconfig makes a kubeconfig for the guard's service account, so that
+// writeKubeconfig makes a kubeconfig for the service account of a workload, so that
 // the manager has that account's rights and no more.
-func writeKubeconfig(ctx context.Context, admin *rest.Config, dir string) (string, error) {
+func writeKubeconfig(ctx context.Context, admin *rest.Config, w Workload, dir string) (string, error) {
+	account := "holdfast-" + string(w)
 	clients, err := kubernetes.NewForConfig(admin)
 	if err != nil {
 		return "", fmt.Errorf("make client: %w", err)
 	}
-	token, err := clients.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, ServiceAccount,
+	token, err := clients.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, account,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenSeconds)}},
 		metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("make token for %s: %w", ServiceAccount, err)
+		return "", fmt.Errorf("make token for %s: %w", account, err)
 	}
 	kubeconfig := clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"guarded": {
 			Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile,
 		}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{ServiceAccount: {Token: token.Status.Token}},
-		Contexts:       map[string]*clientcmdapi.Context{"guard": {Cluster: "guarded", AuthInfo: ServiceAccount}},
-		CurrentContext: "guard",
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{account: {Token: token.Status.Token}},
+		Contexts:       map[string]*clientcmdapi.Context{account: {Cluster: "guarded", AuthInfo: account}},
+		CurrentContext: account,
 	}
-	path := filepath.Join(dir, "guard.kubeconfig")
+	path := filepath.Join(dir, string(w)+".kubeconfig")
 	if err := clientcmd.WriteToFile(kubeconfig, path); err != nil {
 		return "", fmt.Errorf("write kubeconfig: %w", err)
 	}

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,19 @@ const (
 	scheme = "https://"
 )
 
+// Workload is one of the two that the manager runs as, each under its own identity.
+type Workload string
+
+// The workloads.
+const (
+	Guard Workload = "guard"
+	Sync  Workload = "sync"
+)
+
 // Options of a manager process.
 type Options struct {
+	// Workload is Guard if it is empty.
+	Workload Workload
 	// Binary of the manager; see Build.
 	Binary string
 	// Dir for its kubeconfig and log; it must exist.
@@ -68,7 +80,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Process, error)
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := writeKubeconfig(ctx, admin, o.Dir)
+	kubeconfig, err := writeKubeconfig(ctx, admin, cmp.Or(o.Workload, Guard), o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -91,15 +103,17 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Process, error)
 		return nil, fmt.Errorf("make log: %w", err)
 	}
 	defer log.Close()
-	p.cmd = exec.Command(o.Binary, append([]string{
-		"guard",
+	args := []string{
+		string(cmp.Or(o.Workload, Guard)),
 		"--kubeconfig", kubeconfig,
 		"--config-map", "holdfast",
-		"--webhook-bind-address", addresses[0],
-		"--webhook-url", p.Webhooks,
 		"--metrics-bind-address", addresses[1],
 		"--health-probe-bind-address", addresses[2],
-	}, o.Args...)...)
+	}
+	if o.Workload != Sync {
+		args = append(args, "--webhook-bind-address", addresses[0], "--webhook-url", p.Webhooks)
+	}
+	p.cmd = exec.Command(o.Binary, append(args, o.Args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.Env = append(os.Environ(), o.Env...)
 	p.cmd.SysProcAttr = endWithParent()

@@ -1,0 +1,148 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
+	"github.com/holdfast-dev/holdfast/internal/platform/trigger"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// spaces writes down who claims a namespace, and tells the RootSyncs that have to do with
+// it when something about it changes.
+type spaces struct {
+	// client reads Namespaces from the cache, and writes.
+	client   client.Client
+	registry *namespaces.Registry
+	clock    clock.PassiveClock
+	// claims says whether they are turned on.
+	claims func() bool
+	// changed tells that a RootSync has to look at a namespace again. It does not block.
+	changed func(object.Sync, string)
+
+	trigger trigger.Trigger
+}
+
+// asleep is how long a namespace whose claims cannot be read is left alone: it is looked
+// at when it changes.
+const asleep = 10 * time.Minute
+
+func (s *spaces) setupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("rootsync-namespaces").
+		For(namespaceMetadata()).
+		WatchesRawSource(s.trigger.Source()).
+		Complete(s)
+}
+
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return o
+}
+
+// Reconcile writes the claims on a namespace, if they are not as they should be.
+func (s *spaces) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	live, err := s.live(ctx, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	stakes := s.registry.Stakes(req.Name)
+	defer s.tell(live, stakes, req.Name)
+	if live == nil || !s.claims() || !s.registry.Complete() {
+		return reconcile.Result{}, nil
+	}
+	ruling, err := namespaces.Judge(live, stakes, s.clock.Now())
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Nobody acts on a namespace")
+		return reconcile.Result{RequeueAfter: asleep}, nil
+	}
+	if ruling.Write == nil || live.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	body, err := ruling.Write.MergePatch()
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	err = s.client.Patch(ctx, named(req.Name), client.RawPatch(types.MergePatchType, body), client.FieldOwner(ownership.FieldManager))
+	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil // it has changed, or is another one: the watch tells
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("write the claims on namespace %s: %w", req.Name, err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// tell wakes whoever has to do with a namespace.
+func (s *spaces) tell(live *metav1.PartialObjectMetadata, stakes namespaces.Stakes, name string) {
+	for sync := range stakes {
+		s.changed(sync, name)
+	}
+	if live == nil {
+		return
+	}
+	if sync, ok := object.SyncOf(object.Managed(live, object.NamespaceID(name))); ok {
+		if _, told := stakes[sync]; !told {
+			s.changed(sync, name)
+		}
+	}
+}
+
+// ask has namespaces looked at again.
+func (s *spaces) ask(names []string) {
+	for _, name := range names {
+		s.trigger.Ask(name, 0)
+	}
+}
+
+// ruling says whose a namespace is now.
+func (s *spaces) ruling(ctx context.Context, name string) (namespaces.Ruling, error) {
+	live, err := s.live(ctx, name)
+	if err != nil {
+		return namespaces.Ruling{}, err
+	}
+	var o metav1.Object
+	if live != nil {
+		o = live
+	}
+	stakes := s.registry.Stakes(name)
+	if !s.claims() {
+		return namespaces.Alone(o, stakes), nil
+	}
+	return namespaces.Judge(o, stakes, s.clock.Now())
+}
+
+// live is a Namespace as the cache has it; nil if it has none.
+func (s *spaces) live(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+	o := namespaceMetadata()
+	err := s.client.Get(ctx, client.ObjectKey{Name: name}, o)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return o, nil
+}
+
+func named(name string) *metav1.PartialObjectMetadata {
+	o := namespaceMetadata()
+	o.SetName(name)
+	return o
+}
