@@ -60,15 +60,18 @@ bench: ## Measure Holdfast against the bare API server in the same run; ARGS=-ru
 .PHONY: generate
 generate: ## Make deep copies, CRDs and the reference docs again from the types in api/ and the commands.
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
-	@rm -f config/crd/*.yaml config/crd/hnc/*.yaml
+	@rm -f config/crd/*.yaml config/crd/hnc/*.yaml config/crd/configsync/*.yaml
 	$(TOOL) controller-gen crd paths=./api/holdfast/... output:crd:dir=config/crd
 	@# In a folder of their own, which "kubectl apply -f config/crd" passes by: the feature is off by
 	@# default, and a cluster may have HNC's.
 	$(TOOL) controller-gen crd paths=./api/hnc/... output:crd:dir=config/crd/hnc
 	$(GO) run ./hack/singletons config/crd/hnc/hnc.x-k8s.io_hierarchyconfigurations.yaml=hierarchy \
 		config/crd/hnc/hnc.x-k8s.io_hncconfigurations.yaml=config
+	$(TOOL) controller-gen crd paths=./api/configsync/... paths=./api/kpt/... output:crd:dir=config/crd/configsync
+	$(GO) run ./hack/versions config/crd/configsync/configsync.gke.io_rootsyncs.yaml=v1alpha1
 	@$(call reference,holdfast,api.md,The holdfast.dev API)
 	@$(call reference,hnc,hnc.md,The hnc.x-k8s.io API)
+	@$(call reference,configsync,configsync.md,The configsync.gke.io API)
 	@$(call reference,config,configuration.md,The configuration file)
 	$(GO) run ./hack/clidocs > docs/reference/cli.md
 

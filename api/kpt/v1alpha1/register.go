@@ -1,0 +1,29 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupName is the API group.
+const GroupName = "kpt.dev"
+
+// GroupVersion is the group and version of the kinds in this package.
+var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
+
+// KindResourceGroup is the kind of this package.
+const KindResourceGroup = "ResourceGroup"
+
+// ResourceResourceGroups is its resource, as it stands in paths and roles.
+const ResourceResourceGroups = "resourcegroups"
+
+// AddToScheme adds the kinds of this package to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &ResourceGroup{}, &ResourceGroupList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
