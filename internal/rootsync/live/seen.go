@@ -4,6 +4,7 @@
 package live
 
 import (
+	"slices"
 	"strings"
 	"unique"
 
@@ -46,6 +47,10 @@ type Seen struct {
 	Inventory string
 	// Version is what the object was last applied for.
 	Version object.Version
+	// Stamps is a digest of what object.Stamp writes, but for the versions.
+	Stamps string
+	// DependsOn is the value of the annotation "config.kubernetes.io/depends-on".
+	DependsOn string
 	// Stamped says whether the object has any of what object.Stamp writes.
 	Stamped bool
 	// Detached says whether the object is to stay when it is no longer declared.
@@ -70,7 +75,9 @@ func Of(id object.ID, o metav1.Object) *Seen {
 		Owned: Owned(o), Labels: digest(l),
 		Manager: shared(object.Managed(o, id)), Named: shared(a[object.AnnotationManager]), ApplySet: shared(l[object.LabelPartOf]), Inventory: shared(a[object.AnnotationInventory]),
 		Version:       object.Version{Commit: shared(a[object.AnnotationToken]), Context: shared(a[object.AnnotationContext])},
+		Stamps:        Stamps(a, l),
 		Stamped:       stamped(a, l),
+		DependsOn:     a[object.AnnotationDependsOn],
 		Detached:      a[object.AnnotationDeletion] == object.DeletionDetach,
 		InheritedFrom: l[hncv1alpha2.LabelInheritedFrom],
 		HasOwner:      len(o.GetOwnerReferences()) > 0, Deleting: o.GetDeletionTimestamp() != nil,
@@ -105,6 +112,22 @@ func stamped(annotations, labels map[string]string) bool {
 	}
 	// Other tools have this label too.
 	return labels[object.LabelManagedBy] == object.ManagedBy
+}
+
+// Stamps is a digest of what object.Stamp writes, but for the versions, which may lag.
+func Stamps(annotations, labels map[string]string) string {
+	found := map[string]any{}
+	for k, v := range annotations {
+		if object.IsStamp(false, k) && !slices.Contains(object.Versions(), k) {
+			found["a:"+k] = v
+		}
+	}
+	for k, v := range labels {
+		if object.IsStamp(true, k) {
+			found["l:"+k] = v
+		}
+	}
+	return Digest(found)
 }
 
 // shared keeps one copy of what many objects have.

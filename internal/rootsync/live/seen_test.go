@@ -76,7 +76,7 @@ func TestOf(t *testing.T) {
 		UID: "u", ResourceVersion: "10", Manager: ":root_shop", Named: ":root_shop", ApplySet: "set", Inventory: "config-management-system_shop",
 		Version: object.Version{Commit: "c1", Context: "{}"}, Stamped: true, Detached: true, HasOwner: true, Status: status.InProgressStatus,
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Seen{}, "Owned", "Labels", "Message")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Seen{}, "Owned", "Labels", "Stamps", "Message")); diff != "" {
 		t.Error(diff)
 	}
 	if got.Owned == "" || got.Labels == "" || got.Message == "" {

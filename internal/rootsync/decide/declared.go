@@ -1,0 +1,98 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decide
+
+import (
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// Declared decides about an object that is declared.
+func Declared(f Facts, w Want) Verdict {
+	if w.Disabled {
+		return disabled(f)
+	}
+	if f.Owner != "" && f.Owner != f.Sync {
+		return conflict(f, f.Owner.Manager())
+	}
+	switch {
+	case !f.Known && !f.Looked:
+		return because(Wait, "it is not known yet what is there of its kind")
+	case f.Seen == nil:
+		return absent(f, w)
+	case f.Wrote != nil && f.Seen.Older(f.Wrote.ResourceVersion):
+		return because(Nothing, "the watch has yet to tell of the last write")
+	case f.Seen.Deleting:
+		return because(Wait, "it is being deleted, and made again after that")
+	case f.Seen.InheritedFrom != "":
+		return Verdict{Action: Conflict, Code: knv.Applier, Why: fmt.Sprintf(
+			"failed to apply %s: it is a copy, which the hierarchy keeps as it is in the namespace %s: change it there, or keep it from being copied", f.ID, f.Seen.InheritedFrom)}
+	case ofRootSync(f.Seen.Manager) && f.Seen.Manager != f.Sync.Manager() && f.Owner != f.Sync:
+		return conflict(f, f.Seen.Manager)
+	}
+	return present(f, w)
+}
+
+func ofRootSync(manager string) bool {
+	return manager != "" && !object.OfNamespaceReconciler(manager)
+}
+
+// absent decides about an object that was not seen.
+func absent(f Facts, w Want) Verdict {
+	switch {
+	case f.Wrote != nil && f.Lagging:
+		return because(Nothing, "the watch has yet to tell of the last write")
+	case w.OnlyMetadata && !f.Looked:
+		// It may be there without its label, and then its content is not to be written.
+		return because(Look, "it may be there without its label")
+	}
+	return Verdict{Action: Apply, Why: "it is not there", Drift: f.Wrote != nil}
+}
+
+// present decides about an object that was seen, and may be had.
+func present(f Facts, w Want) Verdict {
+	mine := f.Seen.Manager == f.Sync.Manager()
+	older := w.Exact && f.Seen.Version != w.Version
+	if w.OnlyMetadata {
+		if f.Seen.Stamps != w.Stamps || older {
+			return Verdict{Action: ApplyMetadata, Why: "what says whose it is is not as it should be", Drift: f.Wrote != nil && mine && !older}
+		}
+		return because(Nothing, "it is left as it is")
+	}
+	switch {
+	case !mine:
+		return Verdict{Action: Apply, Why: "it is taken over", Drift: f.Wrote != nil}
+	case f.Wrote == nil && older:
+		return because(Apply, "it was applied for another commit")
+	case f.Wrote == nil:
+		return because(DryRunFirst, "it is not known whether it is as it should be")
+	case f.Wrote.Digest != w.Digest:
+		return because(Apply, "it is declared otherwise than before")
+	case f.Wrote.UID != f.Seen.UID, f.Wrote.Owned != f.Seen.Owned:
+		return Verdict{Action: Apply, Why: "somebody has changed it", Drift: true}
+	case older:
+		return because(Apply, "it was applied for another commit")
+	}
+	return because(Nothing, "it is as it should be")
+}
+
+// disabled decides about an object that is declared as not managed.
+func disabled(f Facts) Verdict {
+	switch {
+	case !f.Known && !f.Looked:
+		return because(Wait, "it is not known yet what is there of its kind")
+	case f.Seen != nil && f.Seen.Manager == f.Sync.Manager():
+		return because(Abandon, "it is declared as not managed")
+	}
+	return because(Gone, "it is not managed")
+}
+
+// conflict is the verdict on an object that is another's.
+func conflict(f Facts, other string) Verdict {
+	return Verdict{Action: Conflict, Code: knv.ManagementConflict, Why: fmt.Sprintf(
+		"The %q reconciler detected a management conflict with the %q reconciler. "+
+			"Remove the object from one of the sources of truth so that the object is only managed by one reconciler.", f.Sync.Manager(), other)}
+}

@@ -1,0 +1,94 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decide
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
+)
+
+// special are namespaces that the cluster needs.
+var special = []string{"default", "kube-system", "kube-public", "kube-node-lease", "gatekeeper-system", object.SyncNamespace}
+
+// Going is what else counts for an object that is not declared any more.
+type Going struct {
+	// Inventoried says whether it is in the inventory.
+	Inventoried bool
+	// Orphan says that objects stay when their sync goes.
+	Orphan bool
+	// Deleted is the UID of the object that was asked to go.
+	Deleted types.UID
+	// Needed says why it is needed, and InUse which namespace is in use, by whom: both
+	// empty if it may go.
+	Needed, InUse string
+	// Refusal is the answer when it was asked to go, as long as it counts.
+	Refusal string
+}
+
+// Undeclared decides about an object that is not declared, and is in the inventory or
+// looks like one of the sync's.
+func Undeclared(f Facts, g Going) Verdict {
+	if v, ok := left(f, g); ok {
+		return v
+	}
+	switch {
+	case f.Seen.Deleting && !g.Orphan:
+		return because(Wait, "it is being deleted")
+	case g.Orphan, f.Seen.Detached, f.ID.IsNamespace() && slices.Contains(special, f.ID.Name):
+		return because(Abandon, "it is to stay")
+	case g.InUse != "":
+		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedDelete(f.ID, g.InUse)}
+	case g.Needed != "":
+		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedDelete(f.ID, g.Needed)}
+	case g.Refusal != "":
+		return Verdict{Action: Keep, Code: knv.Applier, Why: g.Refusal}
+	}
+	return because(Delete, "it is not declared any more")
+}
+
+// left decides about an object of which the sync has to leave everything as it is.
+func left(f Facts, g Going) (Verdict, bool) {
+	switch {
+	case f.Owner != "" && f.Owner != f.Sync:
+		return because(Gone, "another RootSync has it"), true
+	case !f.Known && !f.Looked:
+		return because(Wait, "it is not known yet what is there of its kind"), true
+	case f.Seen == nil:
+		return unseen(f, g), true
+	case f.Wrote != nil && f.Seen.Older(f.Wrote.ResourceVersion):
+		return because(Wait, "the watch has yet to tell of the last write"), true
+	}
+	why := others(f, g)
+	return because(Gone, why), why != ""
+}
+
+func unseen(f Facts, g Going) Verdict {
+	switch {
+	case f.Looked, !g.Inventoried:
+		return because(Gone, "it is not there")
+	case g.Deleted != "":
+		return because(Gone, "it was deleted")
+	}
+	return because(Look, "it may be there without its label")
+}
+
+// others says why an object is not the sync's to delete; empty if it is.
+func others(f Facts, g Going) string {
+	switch {
+	case f.Seen.Manager != f.Sync.Manager():
+		return "it is not managed by this RootSync"
+	case !g.Inventoried && f.Seen.ApplySet != f.Sync.ApplySet():
+		return "it does not have all that a managed object has"
+	case f.Seen.HasOwner:
+		return "it belongs to another object"
+	case f.Seen.InheritedFrom != "":
+		return "the hierarchy keeps it"
+	}
+	return ""
+}
