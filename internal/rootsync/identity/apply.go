@@ -4,6 +4,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,20 +37,16 @@ func Apply(ctx context.Context, c client.Client, want Set) error {
 		if found.accounts.Has(a.Name) {
 			continue
 		}
-		account := &corev1.ServiceAccount{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: object.SyncNamespace, Name: a.Name, Labels: labels(a.Sync)},
-		}
-		errs = append(errs, write(ctx, c, account))
+		errs = append(errs, write(ctx, c, account(a.Sync)))
 	}
-	for _, b := range want.Bindings {
+	for _, b := range found.keep(want) {
 		if have, there := found.bindings[b.key()]; there && have.same(b) {
 			continue
 		}
 		errs = append(errs, write(ctx, c, b.object()))
 	}
 	wanted := sets.New[types.NamespacedName]()
-	for _, b := range want.Bindings {
+	for _, b := range found.keep(want) {
 		wanted.Insert(b.key())
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(found.bindings), func(a, b types.NamespacedName) int { return compareBindings(found.bindings[a], found.bindings[b]) }) {
@@ -60,9 +57,43 @@ func Apply(ctx context.Context, c client.Client, want Set) error {
 	return errors.Join(errs...)
 }
 
-// Remove takes away the account of a RootSync that is gone.
-func Remove(ctx context.Context, c client.Client, sync object.Sync) error {
-	return remove(ctx, c, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: object.SyncNamespace, Name: sync.Reconciler()}})
+// keep is what is wanted, with what stays because it is not known.
+func (f found) keep(want Set) []Binding {
+	out := slices.Clone(want.Bindings)
+	i := slices.IndexFunc(out, func(b Binding) bool { return b.Name == AdminBinding && b.Namespace == "" })
+	for key, have := range f.bindings {
+		switch {
+		case have.Sync != "" && want.Unknown.Has(have.Sync):
+			out = append(out, have)
+		case key == (types.NamespacedName{Name: AdminBinding}) && !want.NoAdmins:
+			stays := slices.DeleteFunc(slices.Clone(have.Subjects), func(s rbacv1.Subject) bool { return !want.isUnknown(s) })
+			if i < 0 && len(stays) > 0 {
+				i = len(out)
+				out = append(out, Binding{Name: AdminBinding, Role: have.Role})
+			}
+			if len(stays) > 0 {
+				out[i].Subjects = slices.Concat(out[i].Subjects, stays)
+				slices.SortFunc(out[i].Subjects, func(a, b rbacv1.Subject) int { return cmp.Compare(a.Name, b.Name) })
+			}
+		}
+	}
+	return out
+}
+
+func (s Set) isUnknown(subject rbacv1.Subject) bool {
+	for sync := range s.Unknown {
+		if subject.Namespace == object.SyncNamespace && subject.Name == sync.Reconciler() {
+			return true
+		}
+	}
+	return false
+}
+
+func account(sync object.Sync) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: object.SyncNamespace, Name: sync.Reconciler(), Labels: labels(sync)},
+	}
 }
 
 func write(ctx context.Context, c client.Client, o client.Object) error {

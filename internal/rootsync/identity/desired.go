@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -42,6 +43,8 @@ type Wants struct {
 	Sync object.Sync
 	// RoleRefs are its roles; with none it is cluster-admin.
 	RoleRefs []RoleRef
+	// Unknown says that they cannot be read: what is bound stays.
+	Unknown bool
 }
 
 // Account is the ServiceAccount of a RootSync.
@@ -63,16 +66,25 @@ type Binding struct {
 type Set struct {
 	Accounts []Account
 	Bindings []Binding
+	// Unknown are RootSyncs whose bindings stay as they are.
+	Unknown sets.Set[object.Sync]
+	// NoAdmins says that nobody is cluster-admin, known or not.
+	NoAdmins bool
 }
 
-// Desired is what all RootSyncs need, in an order that stays the same.
-func Desired(all []Wants) Set {
-	var out Set
+// Desired is what all RootSyncs need, in an order that stays the same. Admins says
+// whether those that name no roles are cluster-admin, and not without any.
+func Desired(all []Wants, admins bool) Set {
+	out := Set{Unknown: sets.New[object.Sync](), NoAdmins: !admins}
 	admin := Binding{Name: AdminBinding, Role: roleRef("ClusterRole", adminRole)}
 	all = slices.SortedFunc(slices.Values(all), func(a, b Wants) int { return cmp.Compare(a.Sync, b.Sync) })
 	for _, w := range all {
 		out.Accounts = append(out.Accounts, Account{Sync: w.Sync, Name: w.Sync.Reconciler()})
-		if len(w.RoleRefs) == 0 {
+		if w.Unknown {
+			out.Unknown.Insert(w.Sync)
+			continue
+		}
+		if len(w.RoleRefs) == 0 && admins {
 			admin.Subjects = append(admin.Subjects, subject(w.Sync))
 		}
 		for _, r := range w.RoleRefs {

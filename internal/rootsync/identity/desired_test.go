@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // text is a Set in lines.
@@ -59,7 +60,7 @@ func TestDesired(t *testing.T) {
 			if want != "" {
 				want += "\n"
 			}
-			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(Desired(tt.all).text(), "\n"), sorted); diff != "" {
+			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(Desired(tt.all, true).text(), "\n"), sorted); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -86,5 +87,32 @@ func TestBindingName_tellsRolesApart(t *testing.T) {
 			t.Errorf("%v and %v have one name", r, other)
 		}
 		seen[name] = r
+	}
+}
+
+func TestKeep_whoCannotBeReadKeepsWhatItHas(t *testing.T) {
+	t.Parallel()
+	before := Desired([]Wants{{Sync: "a"}, {Sync: "b", RoleRefs: []RoleRef{{Kind: "ClusterRole", Name: "view"}}}, {Sync: "c"}}, true)
+	f := found{bindings: map[types.NamespacedName]Binding{}}
+	for _, b := range before.Bindings {
+		f.add(b)
+	}
+	unknown := []Wants{{Sync: "a", Unknown: true}, {Sync: "b", Unknown: true}, {Sync: "c"}, {Sync: "new", Unknown: true}}
+	for _, all := range [][]Wants{unknown, {unknown[0], unknown[1]}} {
+		got := Set{Bindings: f.keep(Desired(all, true))}
+		want := "ClusterRole cluster-admin everywhere to root-reconciler-a"
+		if len(all) > 2 {
+			want += ", root-reconciler-c"
+		}
+		if diff := cmp.Diff([]string{want, "ClusterRole view everywhere to root-reconciler-b", ""}, strings.Split(got.text(), "\n"), sorted); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestDesired_whereClusterAdminIsForbidden(t *testing.T) {
+	t.Parallel()
+	if got := Desired([]Wants{{Sync: "a"}}, false); len(got.Bindings) > 0 || len(got.Accounts) != 1 {
+		t.Errorf("got %+v", got)
 	}
 }

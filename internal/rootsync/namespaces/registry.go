@@ -92,6 +92,13 @@ func (r *Registry) Set(sync object.Sync, w Wants) []string {
 	return r.put(sync, w.stakes())
 }
 
+// Excuse says that nobody need wait for a RootSync: it cannot say what it wants now.
+func (r *Registry) Excuse(sync object.Sync) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expected.Delete(sync)
+}
+
 // Forget says that there is no such RootSync any more.
 func (r *Registry) Forget(sync object.Sync) []string {
 	r.mu.Lock()
@@ -133,6 +140,13 @@ func (r *Registry) Stakes(name string) Stakes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.byName[name])
+}
+
+// Names are the namespaces that any RootSync has a stake in.
+func (r *Registry) Names() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.byName))
 }
 
 // Of are the namespaces that a RootSync has a stake in, in the order of their names.

@@ -1,0 +1,135 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/identity"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
+)
+
+// advance goes as far as it can: from the source to what is declared and from that to
+// the cluster.
+func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, settings spec.Settings, facts *report.Facts) error {
+	if done, err := r.finalize(ctx, rs); err != nil || !done {
+		return err
+	}
+	if err := r.s.identities.Ensure(ctx); err != nil {
+		facts.Stalled = &report.Stalled{Reason: "ServiceAccount", Err: knv.New(knv.APIServer, "%v", err).Because(err)}
+		return err
+	}
+	if settings.Suspended {
+		r.stop()
+		r.undecided()
+		return nil
+	}
+	if err := r.start(ctx, settings); err != nil {
+		return err
+	}
+	if wrong, err := r.subscribe(ctx, settings); wrong != nil || err != nil {
+		if wrong != nil {
+			facts.Stalled = &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: wrong}
+		}
+		r.undecided()
+		return err
+	}
+	facts.Progress = &report.Progress{}
+	r.read(ctx, settings, facts.Progress)
+	if err := r.declare(ctx, rs, settings); err != nil {
+		return err
+	}
+	return r.follow(ctx, settings, facts.Progress)
+}
+
+// start runs an engine, if none runs.
+func (r *runner) start(ctx context.Context, settings spec.Settings) error {
+	if r.runs() != nil {
+		return nil
+	}
+	as := rest.CopyConfig(r.s.o.REST)
+	as.Impersonate = rest.ImpersonationConfig{UserName: identity.User(r.sync)}
+	c, err := dynamic.NewForConfig(as)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	e := apply.New(apply.Options{
+		Sync: r.sync, Client: c, Inventory: r.s.o.Dynamic, Kinds: r.s.o.Kinds.Current, Live: r.s.hub, Slots: r.s.slots, Clock: r.s.o.Clock,
+		Owner: r.s.ownerFor(r.sync), InUse: r.s.usersFor(r.sync), Changed: r.wake,
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.Run(ctx)
+	}()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engine = &engine{Engine: e, stop: func() {
+		cancel()
+		<-ended
+	}}
+	return nil
+}
+
+// subscribe asks for the source, with the credentials of the Secrets as they are now.
+func (r *runner) subscribe(ctx context.Context, settings spec.Settings) (*knv.Error, error) {
+	secrets := spec.Secrets{}
+	for _, name := range settings.Source.Secrets() {
+		secret := &corev1.Secret{}
+		err := r.s.client.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: name}, secret)
+		if err == nil {
+			secrets[name] = secret.Data
+		} else if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read Secret %s: %w", name, err)
+		}
+	}
+	credentials, wrong := settings.Source.Credentials(secrets)
+	if wrong != nil {
+		return wrong, nil
+	}
+	if wanted := source.SpecOf(settings.Source, credentials); r.subscription == nil || wanted != r.subscribed {
+		r.unsubscribe()
+		r.subscription, r.subscribed = r.s.sources.Subscribe(wanted, r.wake), wanted
+	}
+	if settings.SyncNow != r.syncedNow {
+		r.syncedNow = settings.SyncNow
+		r.subscription.Now()
+	}
+	return nil, nil
+}
+
+// follow watches the kinds of what the RootSync has, and says how far it has come.
+func (r *runner) follow(ctx context.Context, settings spec.Settings, p *report.Progress) error {
+	e := r.runs()
+	state := e.State()
+	kinds := sets.New(r.kinds()...)
+	for _, id := range state.Inventory {
+		kinds.Insert(id.GroupKind())
+	}
+	if err := r.s.hub.Follow(r.s.base, r.sync, kinds); err != nil {
+		return fmt.Errorf("watch objects: %w", err)
+	}
+	p.Synced = report.Result{Source: settings.Source, Commit: state.Version.Commit, Running: !state.Settled, Errors: state.Errors}
+	if r.declared != nil {
+		p.Synced.Errors = append(p.Synced.Errors[:len(p.Synced.Errors):len(p.Synced.Errors)], r.declared.errors...)
+	}
+	for name := range state.Missing {
+		p.Missing = append(p.Missing, name)
+	}
+	return nil
+}

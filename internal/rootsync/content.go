@@ -1,0 +1,129 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/parse"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/render"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
+)
+
+// content is what a commit says.
+type content struct {
+	commit, dir string
+	// kinds are those that were served when it was read.
+	kinds    *inventory.Snapshot
+	rendered bool
+	// wrong is nil unless it could not be rendered.
+	wrong  *knv.Error
+	parsed parse.Result
+}
+
+// read reads the newest commit, if that was not done yet, and says how far it has come.
+func (r *runner) read(ctx context.Context, settings spec.Settings, p *report.Progress) {
+	tree, _, wrong := r.subscription.Latest()
+	p.Fetched = report.Result{Source: settings.Source, Running: tree == nil && wrong == nil}
+	if wrong != nil {
+		p.Fetched.Errors = []*knv.Error{wrong}
+	}
+	if tree == nil {
+		if wrong != nil {
+			r.undecided()
+		}
+		return
+	}
+	p.Fetched.Commit = tree.Commit
+	kinds := r.s.o.Kinds.Current()
+	if kinds == nil { // not known yet: that comes with a wake
+		p.Fetched.Running = true
+		return
+	}
+	c := r.content
+	if c == nil || c.commit != tree.Commit || c.dir != settings.Source.Dir || c.kinds != kinds || retried(c.wrong) {
+		r.content = r.render(ctx, render.Tree{Commit: tree.Commit, Dir: tree.Dir}, settings.Source.Dir, kinds)
+		c = r.content
+	}
+	p.At, p.Plain = report.AtRendering, !c.rendered
+	p.Rendered = report.Result{Source: settings.Source, Commit: c.commit}
+	if c.wrong != nil {
+		p.Rendered.Errors = []*knv.Error{c.wrong}
+		r.undecided()
+		return
+	}
+	p.Fetched.Errors = append(p.Fetched.Errors, c.parsed.Errors...)
+	if c.parsed.Blocked {
+		p.At = report.AtSource
+		r.undecided()
+		return
+	}
+	p.At = report.AtSync
+}
+
+// retried says whether what went wrong may go well the next time.
+func retried(err *knv.Error) bool { return err != nil && err.Code == knv.InternalRendering }
+
+func (r *runner) render(ctx context.Context, tree render.Tree, dir string, kinds *inventory.Snapshot) *content {
+	c := &content{commit: tree.Commit, dir: dir, kinds: kinds}
+	files, rendered, wrong := r.s.renderer.Render(ctx, tree, dir)
+	c.rendered, c.wrong = rendered, wrong
+	if wrong != nil {
+		return c
+	}
+	c.parsed = parse.Parse(files, served{kinds})
+	all := append(c.parsed.Objects[:len(c.parsed.Objects):len(c.parsed.Objects)], c.parsed.Withheld...)
+	refusals := parse.CRDsInUse(r.defines(), all)
+	if wrong := parse.Declares(all, r.sync); wrong != nil {
+		refusals = append(refusals, wrong)
+	}
+	if len(refusals) > 0 {
+		c.parsed = parse.Result{Blocked: true, Errors: knv.Sorted(append(c.parsed.Errors, refusals...))}
+	}
+	return c
+}
+
+// defines are the kinds whose CRDs are declared now.
+func (r *runner) defines() []schema.GroupKind {
+	if r.declared == nil {
+		return nil
+	}
+	return parse.Defines(r.declared.objects)
+}
+
+// served is what the API server serves, for what is read.
+type served struct{ kinds *inventory.Snapshot }
+
+// Namespaced implements parse.Scopes.
+func (s served) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
+	k, ok := s.kinds.ByKind(gk)
+	return k.Namespaced, ok
+}
+
+// kinds are those of what is declared.
+func (r *runner) kinds() []schema.GroupKind {
+	if r.declared == nil {
+		return nil
+	}
+	out := make([]schema.GroupKind, 0, len(r.declared.objects))
+	for _, d := range r.declared.objects {
+		out = append(out, d.ID().GroupKind())
+	}
+	return out
+}
+
+// idsOf are the names of objects.
+func idsOf(list []object.Declared) []object.ID {
+	out := make([]object.ID, len(list))
+	for i, d := range list {
+		out[i] = d.ID()
+	}
+	return out
+}

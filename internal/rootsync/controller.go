@@ -1,0 +1,113 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// setupController hands each RootSync to its runner.
+func (s *Syncer) setupController(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("rootsync").
+		For(&configsyncv1beta1.RootSync{}).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(s.usersOf)).
+		Complete(reconcile.Func(s.reconcile))
+}
+
+// usersOf are the RootSyncs that a Secret may be for: all, since they only look again.
+func (s *Syncer) usersOf(context.Context, client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, r := range s.all() {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: object.SyncNamespace, Name: string(r.sync)}})
+	}
+	return out
+}
+
+func (s *Syncer) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	select {
+	case <-s.started:
+	case <-ctx.Done():
+		return reconcile.Result{}, nil
+	}
+	rs := &configsyncv1beta1.RootSync{}
+	err := s.client.Get(ctx, req.NamespacedName, rs)
+	switch {
+	case apierrors.IsNotFound(err):
+		if req.Namespace != object.SyncNamespace {
+			return reconcile.Result{}, nil
+		}
+		s.stop(object.Sync(req.Name))
+		return reconcile.Result{}, s.identities.Forget(ctx, object.Sync(req.Name))
+	case err != nil:
+		return reconcile.Result{}, err
+	case req.Namespace != object.SyncNamespace:
+		return reconcile.Result{}, s.misplaced(ctx, rs)
+	}
+	s.start(rs)
+	return reconcile.Result{}, nil
+}
+
+// start hands a RootSync to its runner, which is made if there is none.
+func (s *Syncer) start(rs *configsyncv1beta1.RootSync) {
+	name := object.Sync(rs.Name)
+	if r := s.runner(name); r != nil && r.uid != rs.UID {
+		s.stop(name) // another one of the same name
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.runners[name]
+	if r == nil {
+		r = newRunner(s, rs)
+		s.runners[name] = r
+		ctx, cancel := context.WithCancel(ctrl.LoggerInto(s.base, ctrl.Log.WithValues("rootsync", name)))
+		r.cancel = cancel
+		s.running.Go(func() { r.run(ctx) })
+	}
+	r.tell(rs)
+}
+
+// stop ends the runner of a RootSync that is gone, and forgets what it wanted.
+func (s *Syncer) stop(name object.Sync) {
+	s.mu.Lock()
+	r := s.runners[name]
+	delete(s.runners, name)
+	s.mu.Unlock()
+	if r != nil {
+		r.cancel()
+		<-r.ended
+	}
+	s.forget(name)
+}
+
+func (s *Syncer) forget(name object.Sync) {
+	s.wake(s.declarers.set(name, s.o.Clock.Now(), nil))
+	s.stakesChanged(s.registry.Forget(name))
+}
+
+func (s *Syncer) wake(names []object.Sync) {
+	for _, name := range names {
+		if r := s.runner(name); r != nil {
+			r.wake()
+		}
+	}
+}
+
+// refuses says what of a RootSync the configuration forbids.
+func (s *Syncer) refuses(settings spec.Settings) *knv.Error {
+	if !s.o.Config().RequireRoleRefs || len(settings.Roles) > 0 {
+		return nil
+	}
+	return knv.New(knv.InvalidSync, "RootSyncs must name their roles in spec.override.roleRefs here: without any it would be cluster-admin, which the configuration of Holdfast forbids by rootSync.requireRoleRefs")
+}

@@ -1,0 +1,233 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
+)
+
+// claimTimeout is how long it is waited for claims to be written, before the rest is
+// applied without the namespaces that they are about.
+const claimTimeout = 10 * time.Second
+
+// declared is what the engine was last told.
+type declared struct {
+	// objects are those of the content and the namespaces that are made along the way.
+	objects []object.Declared
+	content *content
+	// settings and owned are what else it follows from.
+	settings spec.Settings
+	owned    []string
+	withheld []string
+	// errors are about namespaces that nobody can act on.
+	errors []*knv.Error
+}
+
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
+// declare tells everybody what the RootSync wants, and the engine what to apply.
+func (r *runner) declare(ctx context.Context, rs *configsyncv1beta1.RootSync, settings spec.Settings) error {
+	c := r.content
+	if c == nil || c.wrong != nil || c.parsed.Blocked {
+		return nil // what was declared before stays in force
+	}
+	created := rs.CreationTimestamp.Time
+	r.s.wake(r.s.declarers.set(r.sync, created, sets.New(idsOf(c.parsed.Objects)...)))
+	r.s.stakesChanged(r.s.registry.Set(r.sync, wants(c.parsed.Objects, created, !settings.ExplicitNamespaces)))
+	if !r.s.registry.Complete() {
+		return nil // that it is comes with a wake
+	}
+	d, err := r.judge(ctx, c, settings)
+	if err != nil || d == nil {
+		return err
+	}
+	if r.declared.same(d) {
+		return nil
+	}
+	strategy := r.declared != nil && r.declared.settings.ExplicitNamespaces != settings.ExplicitNamespaces
+	r.declared = d
+	r.runs().Set(apply.Declaration{
+		Objects: d.objects, Version: object.Version{Commit: c.commit, Context: settings.Source.Context()}, Exact: settings.ExactStamps,
+		ReconcileTimeout: settings.ReconcileTimeout, CallTimeout: settings.APIServerTimeout, WithStatus: settings.Statuses,
+		Held: d.held(), Guard: guard(strategy),
+	})
+	return nil
+}
+
+// wants are the namespaces that objects have to do with.
+func wants(objects []object.Declared, created time.Time, makes bool) namespaces.Wants {
+	w := namespaces.Wants{Since: created, Makes: makes}
+	needed := sets.New[string]()
+	for _, d := range objects {
+		// What is declared as not managed neither claims nor needs anything.
+		if d.Object.GetAnnotations()[object.AnnotationManaged] == object.ManagedDisabled {
+			continue
+		}
+		if id := d.ID(); id.IsNamespace() {
+			w.Declared = append(w.Declared, id.Name)
+		} else if id.Namespace != "" {
+			needed.Insert(id.Namespace)
+		}
+	}
+	w.Needed = sets.List(needed)
+	return w
+}
+
+// judge adds the namespaces that are made along the way, and takes out those that nobody
+// can act on now. It is nil while claims are being written.
+func (r *runner) judge(ctx context.Context, c *content, settings spec.Settings) (*declared, error) {
+	d := &declared{content: c, settings: settings}
+	var waits bool
+	for _, name := range r.s.registry.Of(r.sync) {
+		ruling, err := r.s.spaces.ruling(ctx, name)
+		if err != nil {
+			d.withhold(name, err)
+			continue
+		}
+		stake := r.s.registry.Stakes(name)[r.sync]
+		switch act := ruling.Of(r.sync); {
+		case act == namespaces.Own && stake.How == namespaces.Makes:
+			d.owned = append(d.owned, name)
+			d.objects = append(d.objects, implicit(name))
+		case ruling.Owner == r.sync && ruling.Write != nil && ruling.There:
+			waits = true
+			d.withhold(name, fmt.Errorf("who claims namespace %s is not written yet", name))
+		}
+	}
+	if waits && !r.waitedEnough() {
+		return nil, nil //nolint:nilnil // nothing is to be declared yet
+	}
+	if !waits {
+		r.waiting = time.Time{}
+	}
+	for _, o := range c.parsed.Objects {
+		if id := o.ID(); !id.IsNamespace() || !slices.Contains(d.withheld, id.Name) {
+			d.objects = append(d.objects, o)
+		}
+	}
+	return d, nil
+}
+
+func (d *declared) withhold(name string, why error) {
+	d.withheld = append(d.withheld, name)
+	d.errors = append(d.errors, knv.New(knv.Applier, "%s", plan.SkippedApply(object.NamespaceID(name), why.Error())).Because(why))
+}
+
+// waitedEnough says whether claims should have been written by now.
+func (r *runner) waitedEnough() bool {
+	now := r.s.o.Clock.Now()
+	if r.waiting.IsZero() {
+		r.waiting = now
+	}
+	return now.Sub(r.waiting) > claimTimeout
+}
+
+// held are the kinds of which objects are not known to be declared.
+func (d *declared) held() []schema.GroupKind {
+	held := sets.New[schema.GroupKind]()
+	for _, o := range d.content.parsed.Withheld {
+		held.Insert(o.ID().GroupKind())
+	}
+	if len(d.withheld) > 0 {
+		held.Insert(namespaceKind)
+	}
+	return held.UnsortedList()
+}
+
+// same says whether the engine was told the same already.
+func (d *declared) same(o *declared) bool {
+	return d != nil && d.content == o.content && sameSettings(d.settings, o.settings) && slices.Equal(d.owned, o.owned) && slices.Equal(d.withheld, o.withheld)
+}
+
+// sameSettings compares what the engine goes by.
+func sameSettings(a, b spec.Settings) bool {
+	return a.ExplicitNamespaces == b.ExplicitNamespaces && a.Statuses == b.Statuses && a.ExactStamps == b.ExactStamps &&
+		a.ReconcileTimeout == b.ReconcileTimeout && a.APIServerTimeout == b.APIServerTimeout && a.Source == b.Source
+}
+
+// implicit is a Namespace that is made along the way: as Config Sync makes it, it stays
+// when nobody needs it any more.
+func implicit(name string) object.Declared {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("v1")
+	u.SetKind(namespaceKind.Kind)
+	u.SetName(name)
+	u.SetAnnotations(map[string]string{object.AnnotationDeletion: object.DeletionDetach})
+	return object.Declared{Object: u}
+}
+
+// guard keeps a source from being emptied. With another strategy namespaces are not
+// declared any more that nobody has taken away.
+func guard(strategy bool) func([]object.ID, []object.Declared) *knv.Error {
+	if !strategy {
+		return nil
+	}
+	return func([]object.ID, []object.Declared) *knv.Error { return nil }
+}
+
+// ownerFor says which RootSync may have an object.
+func (s *Syncer) ownerFor(sync object.Sync) func(object.ID) object.Sync {
+	return func(id object.ID) object.Sync {
+		if !id.IsNamespace() {
+			return s.declarers.owner(id)
+		}
+		ruling, err := s.spaces.ruling(context.Background(), id.Name)
+		if err != nil {
+			return ""
+		}
+		return ruling.Owner
+	}
+}
+
+// usersFor says who else uses a Namespace, or the kind that a CRD defines.
+func (s *Syncer) usersFor(sync object.Sync) func(object.ID) []string {
+	return func(id object.ID) []string {
+		if !id.IsNamespace() {
+			return s.usersOfCRD(id, sync)
+		}
+		ruling, err := s.spaces.ruling(context.Background(), id.Name)
+		if err != nil {
+			return []string{"nobody knows whom: " + err.Error()}
+		}
+		fate, users := ruling.FateOf(sync)
+		if fate != namespaces.Keep {
+			return nil
+		}
+		return users
+	}
+}
+
+// usersOfCRD are the RootSyncs that declare objects of what a CRD defines.
+func (s *Syncer) usersOfCRD(id object.ID, but object.Sync) []string {
+	kinds := s.o.Kinds.Current()
+	resource, group, _ := strings.Cut(id.Name, ".")
+	if kinds == nil || !plan.IsCRD(id) {
+		return nil
+	}
+	kind, served := kinds.ByResource(schema.GroupResource{Group: group, Resource: resource})
+	if !served {
+		return nil
+	}
+	var out []string
+	for _, other := range s.declarers.users(kind.GroupKind(), but) {
+		out = append(out, "RootSync "+string(other))
+	}
+	return out
+}

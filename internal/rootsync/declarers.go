@@ -1,0 +1,89 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// declarers know which RootSyncs declare an object, so that one of them can have it and
+// all agree which.
+type declarers struct {
+	mu    sync.RWMutex
+	of    map[object.ID][]object.Sync
+	has   map[object.Sync]sets.Set[object.ID]
+	since map[object.Sync]time.Time
+}
+
+func newDeclarers() *declarers {
+	return &declarers{of: map[object.ID][]object.Sync{}, has: map[object.Sync]sets.Set[object.ID]{}, since: map[object.Sync]time.Time{}}
+}
+
+// set says what a RootSync declares from now on, and returns the other RootSyncs that
+// declare any of what changed.
+func (d *declarers) set(s object.Sync, since time.Time, next sets.Set[object.ID]) []object.Sync {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	former := d.has[s]
+	others := sets.New[object.Sync]()
+	for id := range former.Difference(next) {
+		d.of[id] = slices.DeleteFunc(slices.Clone(d.of[id]), func(o object.Sync) bool { return o == s })
+		others.Insert(d.of[id]...)
+		if len(d.of[id]) == 0 {
+			delete(d.of, id)
+		}
+	}
+	d.since[s] = since
+	for id := range next.Difference(former) {
+		others.Insert(d.of[id]...)
+		d.of[id] = slices.SortedFunc(slices.Values(append(slices.Clone(d.of[id]), s)), d.older)
+	}
+	if d.has[s] = next; len(next) == 0 {
+		delete(d.has, s)
+		delete(d.since, s)
+	}
+	return sets.List(others.Delete(s))
+}
+
+func (d *declarers) older(a, b object.Sync) int {
+	return cmp.Or(d.since[a].Compare(d.since[b]), cmp.Compare(a, b))
+}
+
+// owner is the oldest RootSync that declares an object; empty if none does.
+func (d *declarers) owner(id object.ID) object.Sync {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if list := d.of[id]; len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}
+
+// users are the RootSyncs beside one that declare objects of a kind.
+func (d *declarers) users(gk schema.GroupKind, but object.Sync) []object.Sync {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	var out []object.Sync
+	for _, s := range slices.Sorted(maps.Keys(d.has)) {
+		if s == but {
+			continue
+		}
+		for id := range d.has[s] {
+			if id.GroupKind() == gk {
+				out = append(out, s)
+				break
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
+)
+
+// pace is how often the status is written while a sync goes on.
+const pace = time.Second
+
+// reporter writes the status of one RootSync, if it has changed.
+type reporter struct {
+	// last is the RootSync as it was after the last write.
+	last    *configsyncv1beta1.RootSync
+	written time.Time
+	// ignored is the generation of which the fields without a meaning were told.
+	ignored int64
+}
+
+// report writes the status and returns when to do so again; 0 if it is as it should be.
+func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.RootSync, facts report.Facts) time.Duration {
+	p.tellIgnored(s, rs)
+	now := s.o.Clock.Now()
+	former := p.newest(rs)
+	next := report.Report(facts, former.Status, now)
+	if equality.Semantic.DeepEqual(next, former.Status) {
+		return 0
+	}
+	if wait := pace - now.Sub(p.written); wait > 0 {
+		return wait
+	}
+	for {
+		err := p.write(ctx, s, former, next)
+		switch {
+		case err == nil:
+			tell(s, rs, former.Status, next)
+			return 0
+		case client.IgnoreNotFound(err) == nil:
+			return 0
+		case apierrors.IsConflict(err):
+			p.last = nil // the watch tells of what has changed
+			return pace
+		}
+		var smaller bool
+		if facts, smaller = facts.Smaller(); !tooLarge(err) || !smaller {
+			ctrl.LoggerFrom(ctx).Error(err, "Status cannot be written; it is tried again")
+			return again
+		}
+		next = report.Report(facts, former.Status, now)
+	}
+}
+
+func (p *reporter) write(ctx context.Context, s *Syncer, former *configsyncv1beta1.RootSync, next configsyncv1beta1.RootSyncStatus) error {
+	o := former.DeepCopy()
+	o.Status = next
+	if err := s.client.Status().Update(ctx, o); err != nil {
+		return err
+	}
+	p.last, p.written = o, s.o.Clock.Now()
+	return nil
+}
+
+// newest is the RootSync as the last write left it, until the watch tells of that.
+func (p *reporter) newest(rs *configsyncv1beta1.RootSync) *configsyncv1beta1.RootSync {
+	if p.last == nil || p.last.UID != rs.UID {
+		return rs
+	}
+	if order, err := resourceversion.CompareResourceVersion(rs.ResourceVersion, p.last.ResourceVersion); err != nil || order >= 0 {
+		return rs
+	}
+	return p.last
+}
+
+// tooLarge says whether a status does not fit into the API server.
+func tooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large")
+}
+
+func (p *reporter) tellIgnored(s *Syncer, rs *configsyncv1beta1.RootSync) {
+	if p.ignored == rs.Generation {
+		return
+	}
+	p.ignored = rs.Generation
+	if fields := spec.Ignored(rs); len(fields) > 0 && rs.Status.ObservedGeneration != rs.Generation {
+		s.events.Eventf(rs, nil, corev1.EventTypeNormal, "FieldsIgnored", "Read", "%s mean nothing where all RootSyncs are in one process, and are ignored", strings.Join(fields, ", "))
+	}
+}
+
+// tell makes an event of each outcome.
+func tell(s *Syncer, rs *configsyncv1beta1.RootSync, former, next configsyncv1beta1.RootSyncStatus) {
+	if next.LastSyncedCommit != "" && next.LastSyncedCommit != former.LastSyncedCommit {
+		s.events.Eventf(rs, nil, corev1.EventTypeNormal, "Synced", "Sync", "Commit %s is applied and ready", next.LastSyncedCommit)
+	}
+	for _, stage := range []struct {
+		reason       string
+		former, next []configsyncv1beta1.Error
+	}{
+		{"SourceError", former.Source.Errors, next.Source.Errors},
+		{"RenderingError", former.Rendering.Errors, next.Rendering.Errors},
+		{"SyncError", former.Sync.Errors, next.Sync.Errors},
+	} {
+		if len(stage.next) > 0 && !equality.Semantic.DeepEqual(stage.former, stage.next) {
+			s.events.Eventf(rs, nil, corev1.EventTypeWarning, stage.reason, "Sync", "%s", summary(stage.next))
+		}
+	}
+	for _, c := range next.Conditions {
+		if c.Type == configsyncv1beta1.ConditionStalled && c.Status == "True" && !stalled(former) {
+			s.events.Eventf(rs, nil, corev1.EventTypeWarning, "Stalled", "Read", "%s", firstLine(c.Message))
+		}
+	}
+}
+
+func stalled(status configsyncv1beta1.RootSyncStatus) bool {
+	for _, c := range status.Conditions {
+		if c.Type == configsyncv1beta1.ConditionStalled {
+			return c.Status == "True"
+		}
+	}
+	return false
+}
+
+func summary(list []configsyncv1beta1.Error) string {
+	text := firstLine(list[0].ErrorMessage)
+	if len(list) > 1 {
+		text += fmt.Sprintf(" (and %d more)", len(list)-1)
+	}
+	return text
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// misplaced says of a RootSync in another namespace that it cannot be there.
+func (s *Syncer) misplaced(ctx context.Context, rs *configsyncv1beta1.RootSync) error {
+	_, invalid := spec.Read(rs)
+	if invalid == nil || rs.DeletionTimestamp != nil {
+		return nil
+	}
+	var p reporter
+	p.report(ctx, s, rs, report.Facts{
+		Generation: rs.Generation, Stalled: &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: invalid},
+	})
+	return nil
+}

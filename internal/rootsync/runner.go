@@ -1,0 +1,172 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
+)
+
+// again is the pause after what failed here and nobody will tell of when it is over.
+const again = 5 * time.Second
+
+// runner is one RootSync. Whatever changes wakes it, and it looks at everything anew.
+type runner struct {
+	s      *Syncer
+	sync   object.Sync
+	uid    types.UID
+	cancel context.CancelFunc
+	ended  chan struct{}
+	wakes  chan struct{}
+
+	mu     sync.Mutex
+	newest *configsyncv1beta1.RootSync
+	engine *engine
+
+	// The rest is for the goroutine of run alone.
+	subscription *source.Subscription
+	subscribed   source.Spec
+	syncedNow    string
+	content      *content
+	declared     *declared
+	reporter     reporter
+	// waiting is since when claims have to be written first.
+	waiting time.Time
+}
+
+// engine is one that runs, until it is stopped.
+type engine struct {
+	*apply.Engine
+	stop func()
+}
+
+func newRunner(s *Syncer, rs *configsyncv1beta1.RootSync) *runner {
+	return &runner{s: s, sync: object.Sync(rs.Name), uid: rs.UID, ended: make(chan struct{}), wakes: make(chan struct{}, 1)}
+}
+
+// tell hands over the newest form of the RootSync.
+func (r *runner) tell(rs *configsyncv1beta1.RootSync) {
+	r.mu.Lock()
+	r.newest = rs
+	r.mu.Unlock()
+	r.wake()
+}
+
+// wake has the runner look at everything again. It never blocks.
+func (r *runner) wake() {
+	select {
+	case r.wakes <- struct{}{}:
+	default:
+	}
+}
+
+func (r *runner) observe(id object.ID) {
+	if e := r.runs(); e != nil {
+		e.Observe(id)
+	}
+}
+
+func (r *runner) observeNamespace(name string) {
+	if e := r.runs(); e != nil {
+		e.ObserveNamespace(name)
+	}
+}
+
+func (r *runner) runs() *engine {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.engine
+}
+
+// run looks whenever it is woken, until the context ends.
+func (r *runner) run(ctx context.Context) {
+	defer close(r.ended)
+	defer r.unsubscribe()
+	defer r.stop()
+	timer := r.s.o.Clock.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wakes:
+		case <-timer.C():
+		}
+		r.mu.Lock()
+		rs := r.newest
+		r.mu.Unlock()
+		after := r.pass(ctx, rs)
+		if after <= 0 {
+			after = time.Hour
+		}
+		timer.Reset(after)
+	}
+}
+
+// pass brings everything in line with what is known now, and returns when to look again
+// if nothing happens; 0 for never.
+func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.Duration {
+	settings, invalid := spec.Read(rs)
+	if invalid == nil {
+		invalid = r.s.refuses(settings)
+	}
+	facts := report.Facts{Sync: r.sync, Generation: rs.Generation, Suspended: settings.Suspended}
+	var err error
+	switch {
+	case rs.DeletionTimestamp != nil:
+		err = r.remove(ctx, rs, settings, &facts)
+	case invalid != nil:
+		facts.Stalled = &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: invalid}
+		r.undecided()
+	default:
+		err = r.advance(ctx, rs, settings, &facts)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "RootSync cannot go on; it is tried again")
+	}
+	after := r.reporter.report(ctx, r.s, rs, facts)
+	if err != nil && (after == 0 || after > again) {
+		after = again
+	}
+	return after
+}
+
+// undecided says that nothing new is known of what the RootSync wants, so that others
+// need not wait for it.
+func (r *runner) undecided() {
+	if r.declared == nil {
+		r.s.registry.Excuse(r.sync)
+		r.s.stakesChanged(nil)
+	}
+}
+
+// stop ends the engine, if there is one.
+func (r *runner) stop() {
+	r.mu.Lock()
+	e := r.engine
+	r.engine = nil
+	r.mu.Unlock()
+	if e != nil {
+		e.stop()
+	}
+	r.declared = nil
+}
+
+func (r *runner) unsubscribe() {
+	if r.subscription != nil {
+		r.subscription.Close()
+	}
+	r.subscription, r.subscribed, r.content = nil, source.Spec{}, nil
+}

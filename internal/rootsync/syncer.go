@@ -1,0 +1,223 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/identity"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/render"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/watch"
+)
+
+const (
+	// calls bounds how many requests all RootSyncs together have under way.
+	calls = 32
+	// patience is how long the first RootSyncs wait for the others to say what they want of
+	// namespaces, so that a start has one result, whoever is first.
+	patience = 30 * time.Second
+)
+
+// Options are what a Syncer is made of.
+type Options struct {
+	Manager ctrl.Manager
+	// REST is the identity of the process, which may impersonate those of RootSyncs.
+	REST     *rest.Config
+	Dynamic  dynamic.Interface
+	Metadata metadata.Interface
+	Kinds    *inventory.Kinds
+	Config   func() configv1alpha1.RootSyncConfiguration
+	// Dir is where sources are kept; what is in it from before is taken away.
+	Dir   string
+	Clock clock.WithTicker
+}
+
+// Syncer has all RootSyncs of a cluster.
+type Syncer struct {
+	o          Options
+	client     client.Client
+	events     events.EventRecorder
+	registry   *namespaces.Registry
+	spaces     *spaces
+	declarers  *declarers
+	identities *identity.Keeper
+	hub        *watch.Hub
+	sources    *source.Cache
+	renderer   *render.Renderer
+	slots      *semaphore.Weighted
+
+	// base is the context of all runners, once started is closed.
+	base    context.Context
+	started chan struct{}
+
+	// complete says that all RootSyncs have said what they want of namespaces.
+	complete atomic.Bool
+
+	mu      sync.Mutex
+	runners map[object.Sync]*runner
+	running sync.WaitGroup
+}
+
+// New makes a Syncer.
+func New(o Options) (*Syncer, error) {
+	config := o.Config()
+	s := &Syncer{
+		o: o, client: o.Manager.GetClient(), events: o.Manager.GetEventRecorder("holdfast-sync"),
+		registry: namespaces.NewRegistry(), declarers: newDeclarers(), slots: semaphore.NewWeighted(calls),
+		renderer: render.New(render.Options{Clock: o.Clock}), identities: identity.NewKeeper(o.Manager.GetClient(), func() bool { return !o.Config().RequireRoleRefs }),
+		runners: map[object.Sync]*runner{}, started: make(chan struct{}),
+	}
+	var err error
+	if s.sources, err = source.New(source.Options{Dir: filepath.Join(o.Dir, "sources"), AllowFile: config.AllowFileSources, Clock: o.Clock}); err != nil {
+		return nil, fmt.Errorf("make a place for sources: %w", err)
+	}
+	s.hub = watch.New(watch.Options{
+		Dynamic: o.Dynamic, Metadata: o.Metadata, Kinds: o.Kinds.Current, Changed: s.observed, Synced: func(schema.GroupKind) { s.wakeAll() },
+	})
+	s.spaces = &spaces{
+		client: s.client, registry: s.registry, clock: o.Clock, changed: s.namespaceChanged,
+		claims: func() bool { return *o.Config().Claims },
+	}
+	return s, nil
+}
+
+// CacheOptions bind a cache to what a Syncer reads.
+func CacheOptions() map[client.Object]cache.ByObject {
+	home := map[string]cache.Config{object.SyncNamespace: {}}
+	ours := cache.ByObject{Label: labels.SelectorFromSet(identity.Labels())}
+	return map[client.Object]cache.ByObject{
+		&configsyncv1beta1.RootSync{}: {},
+		&corev1.Secret{}:              {Namespaces: home},
+		&corev1.ServiceAccount{}:      {Namespaces: home},
+		&rbacv1.RoleBinding{}:         ours,
+		&rbacv1.ClusterRoleBinding{}:  ours,
+		namespaceMetadata():           {},
+	}
+}
+
+// SetupWithManager adds what follows RootSyncs to the manager. All of it runs on the
+// leader.
+func (s *Syncer) SetupWithManager(mgr ctrl.Manager) error {
+	for _, setup := range []func(ctrl.Manager) error{s.spaces.setupWithManager, s.setupController, s.identities.SetupWithManager} {
+		if err := setup(mgr); err != nil {
+			return fmt.Errorf("set up controller: %w", err)
+		}
+	}
+	s.o.Kinds.OnChange(s.kindsChanged)
+	return mgr.Add(manager.RunnableFunc(s.run))
+}
+
+// run says whom there is, and ends everything with the context.
+func (s *Syncer) run(ctx context.Context) error {
+	s.running.Go(func() { s.sources.Run(ctx) })
+	var all configsyncv1beta1.RootSyncList
+	if err := s.client.List(ctx, &all, client.InNamespace(object.SyncNamespace)); err != nil {
+		return fmt.Errorf("list RootSyncs: %w", err)
+	}
+	names := make([]object.Sync, len(all.Items))
+	for i := range all.Items {
+		names[i] = object.Sync(all.Items[i].Name)
+	}
+	s.registry.Expect(names...)
+	s.stakesChanged(nil)
+	s.base = ctx
+	close(s.started)
+	timer := s.o.Clock.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		if missing, _ := s.registry.Missing(); len(missing) > 0 {
+			ctrl.Log.Info("Whose namespaces are is decided without RootSyncs that say nothing", "rootsyncs", missing)
+		}
+		s.registry.Expect()
+		s.stakesChanged(nil)
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	s.running.Wait()
+	s.hub.Wait()
+	return nil
+}
+
+// kindsChanged looks again at what can be watched and applied.
+func (s *Syncer) kindsChanged() {
+	if err := s.hub.Refresh(context.Background()); err != nil {
+		ctrl.Log.Error(err, "Kinds cannot be watched")
+	}
+	s.wakeAll()
+}
+
+// stakesChanged has namespaces looked at again: all of them, the first time that all
+// RootSyncs have said what they want.
+func (s *Syncer) stakesChanged(names []string) {
+	if s.registry.Complete() && !s.complete.Swap(true) {
+		names = s.registry.Names()
+		s.wakeAll()
+	}
+	s.spaces.ask(names)
+}
+
+func (s *Syncer) wakeAll() {
+	for _, r := range s.all() {
+		r.wake()
+	}
+}
+
+func (s *Syncer) all() []*runner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*runner, 0, len(s.runners))
+	for _, r := range s.runners {
+		out = append(out, r)
+	}
+	return out
+}
+
+func (s *Syncer) runner(name object.Sync) *runner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runners[name]
+}
+
+// observed passes on what the shared watch has seen. Each engine knows by itself whether
+// it has to do with an object.
+func (s *Syncer) observed(id object.ID) {
+	for _, r := range s.all() {
+		r.observe(id)
+	}
+}
+
+// namespaceChanged passes on that something about a namespace has changed.
+func (s *Syncer) namespaceChanged(name object.Sync, namespace string) {
+	if r := s.runner(name); r != nil {
+		r.observeNamespace(namespace)
+		r.wake()
+	}
+}
