@@ -24,8 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -147,6 +149,7 @@ func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, hncv1alpha2.AddToScheme,
+		configsyncv1beta1.AddToScheme, kptv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("build scheme: %w", err)

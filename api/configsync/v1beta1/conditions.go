@@ -68,6 +68,12 @@ const (
 	MessageSynced           = "Sync Completed"
 )
 
+// Messages of the conditions while a RootSync is deleted.
+const (
+	MessageDeleting     = "Deleting managed resource objects"
+	MessageDeleteFailed = "Failed to delete managed resource objects"
+)
+
 // ErrorSource is a part of the status with errors that a condition counts.
 type ErrorSource string
 

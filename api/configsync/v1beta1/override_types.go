@@ -3,6 +3,8 @@
 
 package v1beta1
 
+import "k8s.io/apimachinery/pkg/runtime"
+
 // NamespaceStrategy is what becomes of a namespace that the source uses and does not
 // declare.
 type NamespaceStrategy string
@@ -95,7 +97,8 @@ type RoleRef struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// ContainerResources are those of one container.
+// ContainerResources are those of one container. Its quantities are not read, because
+// nothing is done by them, and the schema lets some through that cannot be.
 type ContainerResources struct {
 	// containerName is that of the container.
 	// +optional
@@ -106,25 +109,25 @@ type ContainerResources struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
-	CPURequest *Quantity `json:"cpuRequest,omitempty"`
+	CPURequest *runtime.RawExtension `json:"cpuRequest,omitempty"`
 	// memoryRequest is the request of memory.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
-	MemoryRequest *Quantity `json:"memoryRequest,omitempty"`
+	MemoryRequest *runtime.RawExtension `json:"memoryRequest,omitempty"`
 	// cpuLimit is the limit of CPU.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
-	CPULimit *Quantity `json:"cpuLimit,omitempty"`
+	CPULimit *runtime.RawExtension `json:"cpuLimit,omitempty"`
 	// memoryLimit is the limit of memory.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
-	MemoryLimit *Quantity `json:"memoryLimit,omitempty"`
+	MemoryLimit *runtime.RawExtension `json:"memoryLimit,omitempty"`
 }
 
 // ContainerLogLevel is that of one container.
@@ -138,25 +141,4 @@ type ContainerLogLevel struct {
 	// +kubebuilder:validation:Minimum=-10
 	// +kubebuilder:validation:Maximum=10
 	LogLevel int `json:"logLevel"`
-}
-
-// Quantity is an amount of CPU or memory as it stands in JSON, a number or a string. It
-// is not read, because nothing is done by it, and the schema's pattern lets some through
-// that cannot be.
-//
-// +kubebuilder:object:generate=false
-type Quantity string
-
-// MarshalJSON gives it as it was.
-func (q Quantity) MarshalJSON() ([]byte, error) {
-	if q == "" {
-		return []byte("null"), nil
-	}
-	return []byte(q), nil
-}
-
-// UnmarshalJSON takes any JSON.
-func (q *Quantity) UnmarshalJSON(text []byte) error {
-	*q = Quantity(text)
-	return nil
 }

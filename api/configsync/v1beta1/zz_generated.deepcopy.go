@@ -65,23 +65,23 @@ func (in *ContainerResources) DeepCopyInto(out *ContainerResources) {
 	*out = *in
 	if in.CPURequest != nil {
 		in, out := &in.CPURequest, &out.CPURequest
-		*out = new(Quantity)
-		**out = **in
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
 	}
 	if in.MemoryRequest != nil {
 		in, out := &in.MemoryRequest, &out.MemoryRequest
-		*out = new(Quantity)
-		**out = **in
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
 	}
 	if in.CPULimit != nil {
 		in, out := &in.CPULimit, &out.CPULimit
-		*out = new(Quantity)
-		**out = **in
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
 	}
 	if in.MemoryLimit != nil {
 		in, out := &in.MemoryLimit, &out.MemoryLimit
-		*out = new(Quantity)
-		**out = **in
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
 	}
 }
 
