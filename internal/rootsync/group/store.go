@@ -78,9 +78,6 @@ func (s *Store) Write(ctx context.Context, ids []object.ID, withStatus bool) err
 		if err := unstructured.SetNestedSlice(want.Object, resources(all), "spec", "resources"); err != nil {
 			return err
 		}
-		if !withStatus {
-			unstructured.RemoveNestedField(want.Object, "status", "resourceStatuses")
-		}
 		if s.have != nil && slices.Equal(idsOf(s.have), all) && equality.Semantic.DeepEqual(s.have.GetAnnotations(), want.GetAnnotations()) {
 			return nil
 		}
@@ -145,6 +142,15 @@ func (s *Store) retry(ctx context.Context, do func(before *unstructured.Unstruct
 			return err
 		}
 	}
+}
+
+// HasStatus says whether it says what became of any object.
+func (s *Store) HasStatus() bool {
+	if s.have == nil {
+		return false
+	}
+	list, _, _ := unstructured.NestedSlice(s.have.Object, "status", "resourceStatuses")
+	return len(list) > 0
 }
 
 // WriteStatus says what became of the objects, if that is not what it says. Where

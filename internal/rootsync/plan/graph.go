@@ -24,11 +24,12 @@ type Node struct {
 	Defines schema.GroupKind
 	// About names it in errors.
 	About knv.Resource
+	// Invalid is an error about what it says; nil if there is none.
+	Invalid *knv.Error
 }
 
-// NodeOf is the Node of a declared object. An annotation that cannot be read is an
-// error, and the object must not be applied.
-func NodeOf(d object.Declared) (Node, *knv.Error) {
+// NodeOf is the Node of a declared object.
+func NodeOf(d object.Declared) Node {
 	n := Node{ID: d.ID(), About: knv.Declared(d)}
 	if IsCRD(n.ID) {
 		n.Defines.Group, _, _ = unstructured.NestedString(d.Object.Object, "spec", "group")
@@ -36,9 +37,9 @@ func NodeOf(d object.Declared) (Node, *knv.Error) {
 	}
 	var err error
 	if n.DependsOn, err = References(d.Object.GetAnnotations()[object.AnnotationDependsOn]); err != nil {
-		return n, knv.New(knv.Applier, "invalid annotation %q: %v", object.AnnotationDependsOn, err).About(n.About)
+		n.Invalid = knv.New(knv.Applier, "invalid annotation %q: %v", object.AnnotationDependsOn, err).About(n.About)
 	}
-	return n, nil
+	return n
 }
 
 // IsCRD says whether an object is a CustomResourceDefinition.
@@ -49,15 +50,19 @@ func IsCRD(id object.ID) bool {
 // Graph says which objects need which. It is not changed once made.
 type Graph struct {
 	needs, neededBy map[object.ID][]object.ID
+	// named are the needs that an annotation names.
+	named map[edge]bool
 	// cycle numbers the cycles that objects are in.
 	cycle map[object.ID]int
 	bad   map[object.ID]*knv.Error
 }
 
+type edge struct{ from, to object.ID }
+
 // Build makes a Graph, and errors about what its objects depend on.
 func Build(nodes []Node) (*Graph, []*knv.Error) {
 	g := &Graph{
-		needs: make(map[object.ID][]object.ID, len(nodes)), neededBy: map[object.ID][]object.ID{},
+		needs: make(map[object.ID][]object.ID, len(nodes)), neededBy: map[object.ID][]object.ID{}, named: map[edge]bool{},
 		cycle: map[object.ID]int{}, bad: map[object.ID]*knv.Error{},
 	}
 	byID, defines := make(map[object.ID]Node, len(nodes)), map[schema.GroupKind]object.ID{}
@@ -84,9 +89,13 @@ func Build(nodes []Node) (*Graph, []*knv.Error) {
 }
 
 func (g *Graph) explicit(n Node, byID map[object.ID]Node) (errs []*knv.Error) {
+	if n.Invalid != nil {
+		g.bad[n.ID], errs = n.Invalid, append(errs, n.Invalid)
+	}
 	for _, on := range n.DependsOn {
 		if _, ok := byID[on]; ok {
 			g.connect(n.ID, on)
+			g.named[edge{n.ID, on}] = true
 			continue
 		}
 		err := knv.New(knv.Applier, "external dependency: %s -> %s: only an object of the same source can be waited for", Reference(n.ID), Reference(on)).About(n.About)
@@ -108,6 +117,9 @@ func (g *Graph) Needs(id object.ID) []object.ID { return g.needs[id] }
 
 // NeededBy are the objects that Needs names this one for.
 func (g *Graph) NeededBy(id object.ID) []object.ID { return g.neededBy[id] }
+
+// Named says whether an object needs another because its annotation says so.
+func (g *Graph) Named(id, on object.ID) bool { return g.named[edge{id, on}] }
 
 // Bad is the error because of which an object cannot be applied, whatever becomes of
 // the others; nil if there is none.

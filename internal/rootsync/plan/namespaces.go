@@ -35,11 +35,14 @@ func KeepNamespaces(former []object.ID, now []object.Declared) *knv.Error {
 		"New commit would delete all Namespaces [%s]. If this is not a mistake, follow directions for safely deleting all Namespaces.", strings.Join(names, " "))
 }
 
-// StillInUse says why a namespace must not go: the RootSync itself has objects in it
-// that it goes on declaring, or others use it, who are named. It is empty if the
-// namespace may go.
-func StillInUse(namespace string, own bool, others []string) string {
-	text := "namespace still in use: " + namespace
+// StillInUse says why a Namespace, or a CustomResourceDefinition, must not go: the
+// RootSync itself has objects in it that it goes on declaring, or others use it, who are
+// named. It is empty if it may go.
+func StillInUse(id object.ID, own bool, others []string) string {
+	text := "namespace still in use: " + id.Name
+	if !id.IsNamespace() {
+		text = "kind still in use: " + id.Name
+	}
 	if len(others) > 0 {
 		return text + ", by " + strings.Join(slices.Compact(slices.Sorted(slices.Values(others))), ", ")
 	}

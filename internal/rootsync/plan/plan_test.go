@@ -54,11 +54,7 @@ func build(t *testing.T, lines ...string) (*Graph, []*knv.Error) {
 	t.Helper()
 	var nodes []Node
 	for _, d := range declared(lines...) {
-		n, err := NodeOf(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes = append(nodes, n)
+		nodes = append(nodes, NodeOf(d))
 	}
 	return Build(nodes)
 }
@@ -147,8 +143,9 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	d := declared("ConfigMap a/x > nonsense")[0]
-	if _, err := NodeOf(d); err == nil || err.Code != knv.Applier || !strings.Contains(err.Text, `"nonsense" is neither`) {
-		t.Errorf("got %v", err)
+	g, errs := Build([]Node{NodeOf(d)})
+	if len(errs) != 1 || errs[0].Code != knv.Applier || !strings.Contains(errs[0].Text, `"nonsense" is neither`) || g.Bad(d.ID()) != errs[0] {
+		t.Errorf("got %v", errs)
 	}
 	for _, text := range []string{"", "/Namespace/a", "apps/namespaces/a/Deployment/x"} {
 		ids, err := References(text)
@@ -288,7 +285,7 @@ func TestStillInUse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := StillInUse("a", tt.own, tt.others)
+			got := StillInUse(object.NamespaceID("a"), tt.own, tt.others)
 			if got != "" {
 				got = SkippedDelete(object.NamespaceID("a"), got)
 			}

@@ -1,0 +1,149 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
+)
+
+// advance goes on to the next stage where one is over, and writes the inventory where it
+// has to be.
+func (e *Engine) advance(ctx context.Context) error {
+	ids, statuses, due := e.due()
+	if !due {
+		return nil
+	}
+	if err := e.bounded(ctx, func(ctx context.Context) error { return e.store.Write(ctx, ids, statuses != nil) }); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.stored()
+	over, removal := e.stage == Settled && e.next == nil, e.current.removal
+	for id, it := range e.items {
+		if it.outcome == gone && !it.isDeclared() && !it.inventoried {
+			delete(e.items, id)
+		} else if !it.isDeclared() && it.outcome == open {
+			over = false
+		}
+	}
+	over = over && removal != "" && len(e.items) == 0
+	e.mu.Unlock()
+	switch {
+	case over:
+		return e.vanish(ctx)
+	case statuses == nil && !e.store.HasStatus():
+		return nil
+	}
+	return e.report(ctx, statuses)
+}
+
+// due is what the inventory should have now; false if it need not be looked at.
+func (e *Engine) due() (ids []object.ID, statuses []group.Status, due bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	wanted := e.wanted()
+	if e.stage == Applying && e.allSettled() {
+		e.prune()
+	}
+	if e.stage == Pruning && e.allSettled() {
+		e.stage, e.dirty = Settled, true
+		e.o.Changed()
+	}
+	switch {
+	case e.stage == Settled && e.dirty:
+		e.dirty = false
+		ids = append(e.left(), wanted...)
+	case len(wanted) > 0:
+		ids = append(slices.Clone(e.inventory), wanted...)
+	default:
+		return nil, nil, false
+	}
+	if e.current.WithStatus {
+		statuses = e.statuses()
+	}
+	return ids, statuses, true
+}
+
+// wanted are the objects that wait for the inventory to have them.
+func (e *Engine) wanted() (ids []object.ID) {
+	for id, it := range e.items {
+		if it.wanted {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// left are the objects of which the sync has something.
+func (e *Engine) left() (ids []object.ID) {
+	for id, it := range e.items {
+		switch {
+		case it.outcome == gone, it.outcome == conflict, it.isDeclared() && it.want.Disabled, !it.isDeclared() && !it.inventoried:
+		default:
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// prune begins with what is declared no longer: all that is declared was tried.
+func (e *Engine) prune() {
+	e.stage = Pruning
+	var nodes []plan.Node
+	var ids []object.ID
+	for id, it := range e.items {
+		if it.managed() {
+			nodes = append(nodes, plan.NodeOf(*it.declared))
+			continue
+		}
+		if it.isDeclared() {
+			continue
+		}
+		nodes = append(nodes, e.goingNode(it))
+		if ids = append(ids, id); it.outcome == kept || it.outcome == failed {
+			it.outcome, it.ready = open, pending // it is decided anew
+		}
+	}
+	e.pruning, _ = plan.Build(nodes) // what is wrong there was said of the declaration
+	ids = plan.Order(ids)
+	slices.Reverse(ids)
+	for _, id := range ids {
+		e.queue.Add(id)
+	}
+	e.o.Changed()
+}
+
+// goingNode is what is known of an object that is not declared any more about others.
+func (e *Engine) goingNode(it *item) plan.Node {
+	n := plan.Node{ID: it.id, About: it.about}
+	if seen, _ := e.o.Live.Seen(it.id); seen != nil {
+		n.DependsOn, _ = plan.References(seen.DependsOn) // it was applied once, and is not any more
+	}
+	if plan.IsCRD(it.id) {
+		if s := e.o.Kinds(); s != nil {
+			kind, _ := s.ByResource(schema.ParseGroupResource(it.id.Name))
+			n.Defines = schema.GroupKind{Group: kind.Resource.Group, Kind: kind.Kind}
+		}
+	}
+	return n
+}
+
+// vanish deletes the inventory, when nothing is left.
+func (e *Engine) vanish(ctx context.Context) error {
+	if err := e.bounded(ctx, e.store.Delete); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.removed, e.inventory = true, []object.ID{}
+	e.o.Changed()
+	return nil
+}

@@ -1,0 +1,219 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// errOvertaken says that an object has changed while it was looked at.
+var errOvertaken = errors.New("it has changed meanwhile")
+
+// resource is where an object is written: in the version that is declared, or else in
+// that which the API server prefers.
+func (e *Engine) resource(it *item) dynamic.ResourceInterface {
+	kind, _, _ := e.kind(it.id.GroupKind())
+	gvr := kind.Resource
+	if it.declared != nil {
+		gvr.Version = it.declared.Object.GroupVersionKind().Version
+	}
+	if it.id.Namespace != "" {
+		return e.o.Client.Resource(gvr).Namespace(it.id.Namespace)
+	}
+	return e.o.Client.Resource(gvr)
+}
+
+// task is what a call needs of an item, which may change meanwhile.
+type task struct {
+	*Engine
+	it       *item
+	at       dynamic.ResourceInterface
+	declared object.Declared
+	want     decide.Want
+	drift    bool
+	toldAt   int
+}
+
+func (e *Engine) task(it *item) *task {
+	t := &task{Engine: e, it: it, at: e.resource(it), want: it.want, toldAt: it.told}
+	if it.declared != nil {
+		t.declared = *it.declared
+	}
+	return t
+}
+
+// call makes a call that takes no longer than it may, and takes in how it ended.
+func (t *task) call(do func(context.Context) (*unstructured.Unstructured, error), end func(*unstructured.Unstructured, error)) call {
+	timeout := t.current.CallTimeout
+	return func(parent context.Context) {
+		ctx, cancel := context.WithTimeout(parent, timeout)
+		got, err := do(ctx)
+		cancel()
+		if parent.Err() != nil {
+			return // the Engine ends
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		end(got, err)
+	}
+}
+
+// apply applies an object, whether it is there or not.
+func (e *Engine) apply(it *item, drift bool) call {
+	t := e.task(it)
+	t.drift = drift
+	return t.call(t.applyNow, t.written)
+}
+
+func (t *task) applyNow(ctx context.Context) (*unstructured.Unstructured, error) {
+	return t.patch(ctx, t.want.Version, nil)
+}
+
+func (t *task) patch(ctx context.Context, v object.Version, dryRun []string) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(object.Stamp(t.declared, t.o.Sync, v).Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return t.at.Patch(ctx, t.it.id.Name, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: object.FieldManager, Force: new(true), DryRun: dryRun})
+}
+
+// dryRun applies an object that is there only if that would change anything.
+func (e *Engine) dryRun(it *item, seen *live.Seen) call {
+	t := e.task(it)
+	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {
+		have, err := t.at.Get(ctx, it.id.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, errOvertaken
+		}
+		if err != nil {
+			return nil, err
+		}
+		if live.Of(it.id, have).Manager != seen.Manager {
+			return nil, errOvertaken
+		}
+		would, err := t.patch(ctx, seen.Version, []string{metav1.DryRunAll})
+		switch {
+		case err != nil && !apierrors.IsBadRequest(err): // a webhook may not know dry runs
+			return nil, err
+		case err == nil && would.GetResourceVersion() != have.GetResourceVersion():
+			return nil, errOvertaken
+		case err == nil && same(have, would):
+			return have, nil
+		}
+		return t.applyNow(ctx)
+	}, t.written)
+}
+
+// same says whether two answers about an object differ in nothing but times.
+func same(a, b *unstructured.Unstructured) bool {
+	if live.Owned(a) != live.Owned(b) {
+		return false
+	}
+	bare := func(o *unstructured.Unstructured) string {
+		o = &unstructured.Unstructured{Object: o.DeepCopy().Object}
+		o.SetManagedFields(nil)
+		return live.Digest(o.Object)
+	}
+	return bare(a) == bare(b)
+}
+
+// mark writes on an object whose it is.
+func (e *Engine) mark(it *item) call {
+	t := e.task(it)
+	t.want.Digest = "" // of the content nothing is known
+	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {
+		have, err := t.at.Get(ctx, it.id.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, errOvertaken
+		}
+		if err != nil {
+			return nil, err
+		}
+		body, err := decide.Mark(have, object.Stamp(t.declared, t.o.Sync, t.want.Version))
+		if err != nil {
+			return nil, fmt.Errorf("encode: %w", err)
+		}
+		return t.at.Patch(ctx, it.id.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: object.FieldManager})
+	}, t.written)
+}
+
+// look finds out about an object of which the watch cannot tell.
+func (e *Engine) look(it *item) call {
+	t := e.task(it)
+	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {
+		got, err := t.at.Get(ctx, it.id.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // it is not there
+		}
+		return got, err
+	}, func(got *unstructured.Unstructured, err error) {
+		if err != nil {
+			t.failed(err)
+			return
+		}
+		it.answer, it.looked = nil, true
+		if got != nil {
+			it.answer = live.Of(it.id, got)
+		}
+		e.queue.Add(it.id)
+	})
+}
+
+// abandon takes off an object what says that it is the sync's.
+func (e *Engine) abandon(it *item) call {
+	t := e.task(it)
+	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {
+		have, err := t.at.Get(ctx, it.id.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && live.Of(it.id, have).Manager != e.o.Sync.Manager() {
+			return nil, nil //nolint:nilnil // there is nothing to let go
+		}
+		if err != nil {
+			return nil, err
+		}
+		body, err := decide.Strip(have)
+		if err != nil || body == nil {
+			return nil, err
+		}
+		got, err := t.at.Patch(ctx, it.id.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: object.FieldManager})
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // it has gone meanwhile
+		}
+		return got, err
+	}, func(_ *unstructured.Unstructured, err error) {
+		if err != nil {
+			t.failed(err)
+			return
+		}
+		it.failures = 0
+		e.finish(it, gone, nil)
+	})
+}
+
+// remove asks an object to go, as it was seen.
+func (e *Engine) remove(it *item, seen *live.Seen) call {
+	t := e.task(it)
+	policy := metav1.DeletePropagationBackground
+	if e.current.removal == Foreground {
+		policy = metav1.DeletePropagationForeground
+	}
+	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return nil, t.at.Delete(ctx, it.id.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: new(seen.UID), ResourceVersion: new(seen.ResourceVersion)}, PropagationPolicy: &policy,
+		})
+	}, func(_ *unstructured.Unstructured, err error) { t.removed(seen, err) })
+}

@@ -1,0 +1,215 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
+)
+
+// facts are what is known of an object now.
+func (e *Engine) facts(it *item) decide.Facts {
+	f := decide.Facts{ID: it.id, Sync: e.o.Sync, Wrote: it.wrote, Lagging: it.told == it.toldAt, Owner: e.o.Owner(it.id)}
+	f.Seen, f.Known = e.o.Live.Seen(it.id)
+	// What was answered counts where the watch cannot tell.
+	if f.Seen == nil && (it.looked || !f.Known && it.answer != nil) {
+		f.Seen, f.Looked = it.answer, true
+	}
+	it.looked = false
+	if f.Known {
+		it.unknown = time.Time{}
+	}
+	return f
+}
+
+// declared says what is to be done about an object that is declared.
+func (e *Engine) declared(it *item) call {
+	if !it.want.Disabled && e.graph.Bad(it.id) != nil {
+		e.finish(it, failed, nil) // the error is the graph's
+		return nil
+	}
+	if _, served, known := e.kind(it.id.GroupKind()); !served {
+		if known { // otherwise ObserveKinds comes
+			e.unserved(it)
+		}
+		return nil
+	}
+	f := e.facts(it)
+	v := decide.Declared(f, it.want)
+	switch v.Action {
+	case decide.Apply, decide.DryRunFirst, decide.ApplyMetadata:
+		return e.write(it, f, v)
+	case decide.Nothing:
+		e.fine(it, f)
+		return nil
+	}
+	return e.common(it, f, v)
+}
+
+// common does what is the same for objects that are declared and that are not.
+func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
+	switch v.Action {
+	case decide.Wait:
+		return e.wait(it, f)
+	case decide.Look:
+		return e.unlessPaused(it, e.look(it))
+	case decide.Abandon:
+		return e.unlessPaused(it, e.abandon(it))
+	case decide.Conflict:
+		e.finish(it, conflict, knv.New(v.Code, "%s", v.Why).About(it.about))
+	case decide.Keep:
+		e.finish(it, kept, knv.New(v.Code, "%s", v.Why).About(it.about))
+	case decide.Gone:
+		e.finish(it, gone, nil)
+	}
+	return nil
+}
+
+// write writes an object, if it is its turn.
+func (e *Engine) write(it *item, f decide.Facts, v decide.Verdict) call {
+	if !v.Drift {
+		if waits, why := e.gate(it.id); why != "" {
+			e.finish(it, skipped, knv.New(knv.Applier, "%s", plan.SkippedApply(it.id, why)).About(it.about))
+			return nil
+		} else if waits {
+			return nil // until what it needs tells
+		}
+	} else if e.fights(it, f) {
+		return nil
+	}
+	if !it.inventoried {
+		it.wanted = true
+		e.queue.Add(house)
+		return nil
+	}
+	switch v.Action {
+	case decide.DryRunFirst:
+		return e.unlessPaused(it, e.dryRun(it, f.Seen))
+	case decide.ApplyMetadata:
+		return e.unlessPaused(it, e.mark(it))
+	}
+	return e.unlessPaused(it, e.apply(it, v.Drift))
+}
+
+func (e *Engine) unlessPaused(it *item, do call) call {
+	if rest := it.until.Sub(e.o.Clock.Now()); rest > 0 {
+		e.queue.AddAfter(it.id, rest)
+		return nil
+	}
+	return do
+}
+
+// fights says whether somebody changes the object so often that it is left for a while.
+func (e *Engine) fights(it *item, f decide.Facts) bool {
+	now, seen := e.o.Clock.Now(), ""
+	if f.Seen != nil {
+		seen = f.Seen.ResourceVersion
+	} else if it.wrote != nil {
+		seen = "none after " + it.wrote.ResourceVersion
+	}
+	it.fight.changed(seen, now)
+	rest := it.fight.rests(now)
+	if rest > 0 {
+		e.queue.AddAfter(it.id, rest)
+		e.complain(it)
+	}
+	return rest > 0
+}
+
+// complain says whether there is a fight about an object that is there.
+func (e *Engine) complain(it *item) {
+	err := it.fight.err(e.o.Clock.Now())
+	if err != nil {
+		e.queue.AddAfter(it.id, cool/4) // it may be over
+		err = err.About(it.about)
+	}
+	if !sameError(it.err, err) {
+		it.err = err
+		e.o.Changed()
+	}
+}
+
+// gate says whether an object has to wait for others, or why it is skipped.
+func (e *Engine) gate(id object.ID) (waits bool, why string) {
+	for _, on := range e.graph.Needs(id) {
+		n := e.items[on]
+		if n == nil || n.outcome == done && n.ready == ready {
+			continue
+		}
+		exists := !e.graph.Named(id, on) && e.exists(on)
+		switch {
+		case !n.settled():
+			// A kind may have to change before an object of it can be applied; a namespace
+			// need only be there.
+			waits = waits || !exists || plan.IsCRD(on)
+		case !exists:
+			return false, because(n).Because(on)
+		}
+	}
+	return waits, ""
+}
+
+func because(n *item) plan.Why {
+	switch {
+	case n.outcome == skipped:
+		return plan.ApplySkipped
+	case n.ready == broken:
+		return plan.ReconcileFailed
+	case n.ready == timedOut:
+		return plan.ReconcileTimeout
+	}
+	return plan.ApplyFailed
+}
+
+func (e *Engine) exists(id object.ID) bool {
+	seen, _ := e.o.Live.Seen(id)
+	return seen != nil && statusOf(seen) == status.CurrentStatus
+}
+
+// fine takes in that an object is as declared; it may still have to become ready.
+func (e *Engine) fine(it *item, f decide.Facts) {
+	now := e.o.Clock.Now()
+	if it.since.IsZero() {
+		it.since = now
+	}
+	is := it.ready
+	switch s := statusOf(e.newest(it, f)); {
+	case is == ready: // what comes later is not about the declaration
+	case s == status.CurrentStatus:
+		is = ready
+	case s == status.FailedStatus:
+		is = broken
+	case e.after(it.since, e.current.ReconcileTimeout) <= 0:
+		is = timedOut
+	default:
+		is = pending
+		e.queue.AddAfter(it.id, e.after(it.since, e.current.ReconcileTimeout))
+	}
+	moved := it.outcome != done || it.ready != is
+	it.outcome, it.ready, it.failures, it.missing = done, is, 0, ""
+	if it.err != nil && it.err.Code != knv.Fight {
+		it.err = nil
+	}
+	e.complain(it)
+	if moved {
+		e.moved(it)
+	} else {
+		e.soil()
+	}
+}
+
+// newest is an object as the watch, or the last answer, has it.
+func (e *Engine) newest(it *item, f decide.Facts) *live.Seen {
+	if it.answer != nil && (f.Seen == nil || f.Seen.Older(it.answer.ResourceVersion)) {
+		return it.answer
+	}
+	return f.Seen
+}

@@ -1,0 +1,193 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
+)
+
+// keepHouse does what concerns the RootSync as a whole: it puts a declaration into force,
+// goes on to the next stage, and writes the inventory.
+func (e *Engine) keepHouse(ctx context.Context) {
+	err := e.load(ctx)
+	if err == nil {
+		err = e.accept(ctx)
+	}
+	if err == nil {
+		err = e.advance(ctx)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil {
+		e.trouble, e.failures = nil, 0
+		return
+	}
+	e.failures++
+	e.queue.AddAfter(house, backoff(e.failures))
+	if passing(err) && e.failures < surfaced {
+		return
+	}
+	trouble := knv.New(knv.APIServer, "%v", err).Because(err)
+	_ = errors.As(err, &trouble)
+	if !sameError(e.trouble, trouble) {
+		e.trouble = trouble
+		e.o.Changed()
+	}
+}
+
+// bounded bounds a call that the house makes.
+func (e *Engine) bounded(ctx context.Context, do func(context.Context) error) error {
+	e.mu.Lock()
+	timeout := e.current.CallTimeout
+	e.mu.Unlock()
+	if timeout == 0 {
+		timeout = DefaultCallTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return do(ctx)
+}
+
+// load reads the inventory once.
+func (e *Engine) load(ctx context.Context) error {
+	if e.loaded {
+		return nil
+	}
+	if err := e.bounded(ctx, e.store.Load); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.loaded = true
+	e.stored()
+	for _, id := range e.inventory {
+		e.items[id] = newItem(id)
+		e.items[id].inventoried = true
+	}
+	e.o.Changed()
+	return nil
+}
+
+func newItem(id object.ID) *item {
+	it := &item{id: id, about: knv.Resource{Namespace: id.Namespace, Name: id.Name}}
+	it.about.GVK.Group, it.about.GVK.Kind = id.Group, id.Kind
+	return it
+}
+
+// stored takes in what the inventory has now.
+func (e *Engine) stored() {
+	e.inventory = e.store.IDs()
+	for _, it := range e.items {
+		_, it.inventoried = slices.BinarySearchFunc(e.inventory, it.id, object.ID.Compare)
+		if it.wanted && it.inventoried {
+			it.wanted = false
+			e.queue.Add(it.id)
+		}
+	}
+}
+
+// accept puts the next declaration into force, once the inventory has all of its objects:
+// whatever happens after that, none can be forgotten.
+func (e *Engine) accept(ctx context.Context) error {
+	e.mu.Lock()
+	next := e.next
+	e.mu.Unlock()
+	if next == nil {
+		return nil
+	}
+	former := e.store.IDs()
+	if err := guard(next, former); err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.next == next {
+			e.next = nil
+		}
+		e.refused = err
+		e.o.Changed()
+		return nil //nolint:nilerr // it is told
+	}
+	all := former
+	for _, d := range next.Objects {
+		if id := d.ID(); !disabled(d) && !e.anothers(id) {
+			all = append(all, id)
+		}
+	}
+	if err := e.bounded(ctx, func(ctx context.Context) error { return e.store.Write(ctx, all, next.WithStatus) }); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.next != next {
+		e.queue.Add(house) // it was overtaken
+		return nil
+	}
+	e.next = nil
+	e.force(next)
+	e.stored()
+	e.o.Changed()
+	return nil
+}
+
+func guard(d *Declaration, former []object.ID) *knv.Error {
+	switch {
+	case d.removal != "":
+		return nil
+	case d.Guard != nil:
+		return d.Guard(former, d.Objects)
+	}
+	return plan.KeepNamespaces(former, d.Objects)
+}
+
+func disabled(d object.Declared) bool {
+	return d.Object.GetAnnotations()[object.AnnotationManaged] == object.ManagedDisabled
+}
+
+func (e *Engine) anothers(id object.ID) bool {
+	owner := e.o.Owner(id)
+	return owner != "" && owner != e.o.Sync
+}
+
+// force puts a declaration into force.
+func (e *Engine) force(d *Declaration) {
+	again := e.current.Version == d.Version && e.current.removal == d.removal && e.current.ReconcileTimeout == d.ReconcileTimeout
+	e.current, e.stage, e.removed, e.refused, e.pruning = *d, Applying, false, nil, nil
+	e.current.Objects = nil // the items have them
+	var nodes []plan.Node
+	declared := make(map[object.ID]bool, len(d.Objects))
+	for i := range d.Objects {
+		one := &d.Objects[i]
+		id := one.ID()
+		declared[id] = true
+		it := e.items[id]
+		if it == nil {
+			it = newItem(id)
+			e.items[id] = it
+		}
+		if it.declare(one, decide.WantOf(*one, e.o.Sync, d.Version, d.Exact), again); !it.want.Disabled {
+			nodes = append(nodes, plan.NodeOf(*one))
+		}
+	}
+	e.graph, e.graphErrs = plan.Build(nodes)
+	ids := make([]object.ID, 0, len(e.items))
+	for id, it := range e.items {
+		if !declared[id] {
+			it.undeclare()
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range plan.Order(ids) {
+		e.queue.Add(id)
+	}
+	e.queue.Add(house)
+}

@@ -1,0 +1,137 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+const (
+	// DefaultReconcileTimeout and DefaultCallTimeout are those of Config Sync.
+	DefaultReconcileTimeout, DefaultCallTimeout = 5 * time.Minute, 15 * time.Second
+	// firstRetry and lastRetry bound the pause before what failed is tried again; each is
+	// twice the one before, so that it never ends and never weighs.
+	firstRetry, lastRetry = 250 * time.Millisecond, 2 * time.Minute
+	// refusedRetry is the pause before what was refused is tried again, if nothing
+	// changes sooner.
+	refusedRetry = 10 * time.Minute
+	// unwatched is how long an object waits for the watch of its kind, before it is
+	// looked at by itself.
+	unwatched = 10 * time.Second
+	// calm is how often at most the inventory follows what happens once all is settled.
+	calm = 2 * time.Second
+	// surfaced is how often in a row the API server must not answer before that is an
+	// error to people.
+	surfaced = 3
+)
+
+// Options of an Engine. Functions are called from several goroutines, and must not
+// block, nor call the Engine.
+type Options struct {
+	Sync object.Sync
+	// Client acts as the RootSync does, and Inventory as what may write its
+	// ResourceGroup: nil for the same.
+	Client, Inventory dynamic.Interface
+	// Kinds is what the API server serves; nil as long as that is not known.
+	Kinds func() *inventory.Snapshot
+	// Live is what the shared watch knows.
+	Live live.Live
+	// Slots bound how many calls all Engines together have under way.
+	Slots *semaphore.Weighted
+	Clock clock.WithTicker
+	// Owner is the RootSync that may have an object, of all that declare it; empty if
+	// that is not known. Then another RootSync's object is left to it.
+	Owner func(object.ID) object.Sync
+	// InUse says who else uses a Namespace, or the kind of a CustomResourceDefinition; nil
+	// if nobody does. Those who are named are shown to people.
+	InUse func(object.ID) []string
+	// Changed tells that State has changed. It may come often.
+	Changed func()
+}
+
+// Declaration is what a RootSync declares.
+type Declaration struct {
+	Objects []object.Declared
+	Version object.Version
+	// Exact has the version on each object be that of the declaration; otherwise it
+	// follows when the object is written for another reason.
+	Exact bool
+	// ReconcileTimeout is how long an object may take to become as it should be before
+	// what depends on it is skipped, and CallTimeout bounds one call; zero for the
+	// defaults.
+	ReconcileTimeout, CallTimeout time.Duration
+	// WithStatus has the inventory say what became of each object.
+	WithStatus bool
+	// Held are kinds of which objects are declared that could not be read: none of their
+	// objects goes.
+	Held []schema.GroupKind
+	// Guard refuses the declaration by what was in the inventory; nil for
+	// plan.KeepNamespaces. What does not count is left out by whoever sets it.
+	Guard func(former []object.ID, now []object.Declared) *knv.Error
+
+	removal Removal
+}
+
+// Removal is what becomes of the objects when their RootSync goes.
+type Removal string
+
+// What Config Sync calls deletion propagation.
+const (
+	Foreground Removal = "Foreground" // they go too
+	Orphan     Removal = "Orphan"     // they stay, and are nobody's
+)
+
+func (d *Declaration) defaults() {
+	if d.ReconcileTimeout <= 0 {
+		d.ReconcileTimeout = DefaultReconcileTimeout
+	}
+	if d.CallTimeout <= 0 {
+		d.CallTimeout = DefaultCallTimeout
+	}
+}
+
+// Stage is how far an Engine has come with a Declaration.
+type Stage string
+
+// The stages, in their order. Changes that come later do not lead back.
+const (
+	Idle     Stage = "Idle"     // nothing was declared yet
+	Applying Stage = "Applying" // not all is there and ready yet
+	Pruning  Stage = "Pruning"  // what is declared no longer has not gone yet
+	Settled  Stage = "Settled"  // all was tried
+)
+
+// State is what an Engine has to say.
+type State struct {
+	// Version is that of the Declaration that is in force; another one may wait.
+	Version object.Version
+	Stage   Stage
+	// Settled says that all of the last Declaration was tried and waited for, or that it
+	// was refused: what is wrong then is in Errors.
+	Settled bool
+	// Removed says that nothing is left after Remove.
+	Removed  bool
+	Progress Progress
+	// Errors are in order.
+	Errors []*knv.Error
+	// Missing are the namespaces that are not there, and the objects that wait for each.
+	Missing map[string][]object.ID
+	// Inventory are the objects that the sync has, in order. It is nil until it was read.
+	Inventory []object.ID
+}
+
+// Progress counts objects.
+type Progress struct {
+	Declared, Ready, Waiting, Failed, Skipped, Going int
+}

@@ -1,0 +1,110 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
+)
+
+// written takes in that an object was written, or found to be as it should be.
+func (t *task) written(got *unstructured.Unstructured, err error) {
+	if err != nil {
+		t.failed(err)
+		return
+	}
+	it, now := t.it, t.o.Clock.Now()
+	seen := live.Of(it.id, got)
+	it.answer, it.toldAt = seen, t.toldAt
+	it.wrote = &decide.Wrote{Digest: t.want.Digest, UID: seen.UID, ResourceVersion: seen.ResourceVersion, Owned: seen.Owned}
+	it.failures, it.until, it.missing, it.deleted, it.refused = 0, time.Time{}, "", "", nil
+	if t.drift {
+		it.fight.corrected(now)
+	} else {
+		it.ready, it.since = pending, now
+	}
+	t.queue.Add(it.id)
+}
+
+// failed takes in that a call has failed. It is made again, later each time.
+func (t *task) failed(err error) {
+	it := t.it
+	it.failures++
+	pause := backoff(it.failures)
+	it.missing = missingNamespace(err)
+	if it.missing != "" {
+		pause = refusedRetry // its appearance is told
+	}
+	it.until = t.o.Clock.Now().Add(pause)
+	t.queue.AddAfter(it.id, pause)
+	if passing(err) && it.failures < surfaced {
+		return
+	}
+	if !it.isDeclared() {
+		t.finish(it, kept, knv.New(knv.Applier, "%s", t.removing(it.id, err)).About(it.about).Because(err))
+		return
+	}
+	t.finish(it, failed, knv.New(knv.Applier, "failed to apply %s: %v", it.id, err).About(it.about).Because(err))
+}
+
+// removed takes in how the request to go was answered.
+func (t *task) removed(seen *live.Seen, err error) {
+	it := t.it
+	switch {
+	case err == nil:
+		it.deleted, it.since, it.toldAt, it.failures = seen.UID, t.o.Clock.Now(), t.toldAt, 0
+		it.outcome, it.err = open, nil
+		t.queue.Add(it.id)
+	case apierrors.IsNotFound(err):
+		it.deleted = seen.UID
+		t.finish(it, gone, nil)
+	case refuses(err) || apierrors.IsConflict(err) && it.failures >= surfaced:
+		it.failures = 0
+		t.refuse(it, seen.Labels, err)
+	default:
+		t.failed(err)
+	}
+}
+
+// missingNamespace is the namespace that is not there, if that is what is wrong.
+func missingNamespace(err error) string {
+	var s apierrors.APIStatus
+	if apierrors.IsNotFound(err) && errors.As(err, &s) {
+		if d := s.Status().Details; d != nil && d.Kind == "namespaces" {
+			return d.Name
+		}
+	}
+	return ""
+}
+
+// passing says whether an error may well be over at the next attempt, and is not worth
+// telling people at once.
+func passing(err error) bool {
+	code := codeOf(err)
+	return errors.Is(err, errOvertaken) || code == 0 || code == http.StatusConflict || code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+}
+
+// refuses says whether an error is a decision, which stays until something changes.
+func refuses(err error) bool {
+	code := codeOf(err)
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError &&
+		code != http.StatusConflict && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout && code != http.StatusUnauthorized
+}
+
+// codeOf is the status of HTTP; 0 if there was no answer.
+func codeOf(err error) int {
+	var s apierrors.APIStatus
+	if errors.As(err, &s) {
+		return int(s.Status().Code)
+	}
+	return 0
+}

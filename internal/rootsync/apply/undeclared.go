@@ -1,0 +1,145 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
+)
+
+// lookAfter is how long after a delete the watch may take to tell.
+const lookAfter = 5 * time.Second
+
+// stranger is the item of an object that is in no declaration and no inventory, and has
+// all that an object of this RootSync has; nil if it has not.
+func (e *Engine) stranger(id object.ID) *item {
+	if e.stage != Settled {
+		return nil
+	}
+	seen, _ := e.o.Live.Seen(id)
+	if seen == nil || seen.Manager != e.o.Sync.Manager() || seen.ApplySet != e.o.Sync.ApplySet() {
+		return nil
+	}
+	it := newItem(id)
+	e.items[id] = it
+	return it
+}
+
+// undeclared says what is to be done about an object that is not declared any more.
+func (e *Engine) undeclared(it *item) call {
+	if slices.Contains(e.current.Held, it.id.GroupKind()) {
+		e.finish(it, kept, nil)
+		return nil
+	}
+	if _, served, known := e.kind(it.id.GroupKind()); !served {
+		if known { // and its objects are gone with the kind
+			e.finish(it, gone, nil)
+		}
+		return nil
+	}
+	f := e.facts(it)
+	if it.outcome == gone && f.Seen == nil || e.awaitsDelete(it, f) {
+		return nil
+	}
+	g := decide.Going{Inventoried: it.inventoried, Orphan: e.current.removal == Orphan, Deleted: it.deleted}
+	waits := false
+	if !g.Orphan {
+		g.InUse, g.Refusal = e.inUse(it.id), e.refusal(it, f)
+		waits, g.Needed = e.needed(it.id)
+	}
+	v := decide.Undeclared(f, g)
+	switch {
+	case v.Action != decide.Delete:
+		return e.common(it, f, v)
+	case waits:
+		return nil // until the others tell
+	}
+	return e.unlessPaused(it, e.remove(it, f.Seen))
+}
+
+// awaitsDelete says whether the watch has yet to tell of the object that was asked to go.
+func (e *Engine) awaitsDelete(it *item, f decide.Facts) bool {
+	if it.deleted == "" || f.Looked || f.Seen == nil || f.Seen.UID != it.deleted || it.told != it.toldAt {
+		return false
+	}
+	rest := e.after(it.since, lookAfter)
+	if rest > 0 {
+		e.queue.AddAfter(it.id, rest)
+	}
+	return rest > 0
+}
+
+// inUse says why a Namespace, or a CustomResourceDefinition, has to stay.
+func (e *Engine) inUse(id object.ID) string {
+	if !id.IsNamespace() && !plan.IsCRD(id) {
+		return ""
+	}
+	own := false
+	for other, it := range e.items {
+		own = own || id.IsNamespace() && other.Namespace == id.Name && it.isDeclared()
+	}
+	return plan.StillInUse(id, own, e.o.InUse(id))
+}
+
+// refusal is what was answered when the object was asked to go, as long as nothing has
+// changed that could change the answer.
+func (e *Engine) refusal(it *item, f decide.Facts) string {
+	if it.refused == nil || f.Seen == nil {
+		return ""
+	}
+	rest := it.refused.until.Sub(e.o.Clock.Now())
+	if rest <= 0 || f.Seen.Labels != it.refused.labels {
+		it.refused, it.until = nil, time.Time{}
+		return ""
+	}
+	e.queue.AddAfter(it.id, rest)
+	return it.refused.text
+}
+
+// needed says whether an object has to wait for others to go, or why it cannot go.
+func (e *Engine) needed(id object.ID) (waits bool, why string) {
+	if e.pruning == nil {
+		return false, ""
+	}
+	for _, by := range e.pruning.NeededBy(id) {
+		n := e.items[by]
+		switch {
+		case n == nil || e.pruning.Together(id, by) || n.outcome == gone:
+		case n.isDeclared():
+			if !id.IsNamespace() { // of which inUse says so
+				return false, plan.StillDeclared.Because(by)
+			}
+		case !n.settled():
+			waits = true
+		case n.ready == timedOut:
+			return false, plan.DeleteTimeout.Because(by)
+		case n.refused != nil || n.outcome == failed:
+			return false, plan.DeleteFailed.Because(by)
+		default:
+			return false, plan.DeleteSkipped.Because(by)
+		}
+	}
+	return waits, ""
+}
+
+// refuse takes in that an object must not go.
+func (e *Engine) refuse(it *item, labels string, cause error) {
+	it.refused = &refusal{text: e.removing(it.id, cause), labels: labels, until: e.o.Clock.Now().Add(refusedRetry)}
+	e.queue.AddAfter(it.id, refusedRetry)
+	e.finish(it, kept, knv.New(knv.Applier, "%s", it.refused.text).About(it.about).Because(cause))
+}
+
+// removing is the text of an error about an object that cannot go.
+func (e *Engine) removing(id object.ID, cause error) string {
+	verb := "prune"
+	if e.current.removal != "" {
+		verb = "delete"
+	}
+	return "failed to " + verb + " " + id.String() + ": " + cause.Error()
+}
