@@ -58,14 +58,14 @@ func (l Limits) OrDefaults() Limits {
 }
 
 // contentError is about what a commit or an image has in it.
-type contentError struct{ text string }
+type contentError struct{ error }
 
-func (e *contentError) Error() string { return e.text }
+func (e *contentError) Unwrap() error { return e.error }
 
-// Content makes an error about what a commit or an image has in it: fetching it again
-// does not help.
+// Content makes an error, as fmt.Errorf does, about what a commit or an image has in it:
+// fetching it again does not help.
 func Content(format string, args ...any) error {
-	return &contentError{text: fmt.Sprintf(format, args...)}
+	return &contentError{fmt.Errorf(format, args...)}
 }
 
 // IsContent says whether an error is, or comes from, one of Content.
