@@ -13,6 +13,8 @@ import (
 	"net/http/cgi"
 	"os"
 	"strings"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/loopback"
 )
 
 // maxPeek is how much of a request is looked at to know what it asks.
@@ -27,6 +29,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case fault.Stall:
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the client is not seen
 		<-r.Context().Done()
+		return
+	case fault.RedirectTo != "":
+		http.Redirect(w, r, fault.RedirectTo+r.URL.RequestURI(), http.StatusFound)
 		return
 	case fault.Status != 0:
 		http.Error(w, http.StatusText(fault.Status), fault.Status)
@@ -52,7 +57,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if fault.CutPackAfter > 0 && fetches > 0 {
 		w = &cut{ResponseWriter: w, left: fault.CutPackAfter}
 	}
-	(&cgi.Handler{Path: s.backend, Dir: s.dir, Env: env, InheritEnv: []string{"PATH"}, Stderr: io.Discard}).ServeHTTP(w, r)
+	(&cgi.Handler{Path: s.backend, Dir: s.dir, Env: env, InheritEnv: []string{"PATH"}, Stderr: io.Discard, Logger: loopback.NoLog()}).ServeHTTP(w, r)
 }
 
 // allowed says whether a request has the right credentials.

@@ -46,6 +46,8 @@ type Fault struct {
 	CutPackAfter int64
 	// Stall lets every request wait until its client gives up.
 	Stall bool
+	// RedirectTo sends every request on to another server.
+	RedirectTo string
 	// Old takes away the newer protocol, with which a client may ask for any commit.
 	Old bool
 }
