@@ -21,10 +21,14 @@ import (
 const maxPeek = 64
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	repo, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
+	repo, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	s.mu.Lock()
-	fault, user, pass := s.fault, s.user, s.pass
+	fault, user, pass, now := s.fault, s.user, s.pass, s.sentOn[repo]
 	s.mu.Unlock()
+	if now != "" {
+		http.Redirect(w, r, "/"+now+".git/"+rest+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+		return
+	}
 	switch {
 	case fault.Stall:
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the client is not seen

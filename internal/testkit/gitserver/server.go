@@ -71,6 +71,7 @@ type Server struct {
 	pass   string
 	fault  Fault
 	counts map[string]Counts
+	sentOn map[string]string
 }
 
 // New starts a server for a folder, which it makes if need be.
@@ -84,7 +85,7 @@ func New(ctx context.Context, dir string, o Options) (*Server, error) {
 	}
 	s := &Server{
 		dir: dir, backend: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
-		user: o.Username, pass: o.Password, counts: map[string]Counts{},
+		user: o.Username, pass: o.Password, counts: map[string]Counts{}, sentOn: map[string]string{},
 	}
 	if o.TLS {
 		if s.cert, err = loopback.NewCertificate(); err != nil {
@@ -173,6 +174,13 @@ func (s *Server) SetFault(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
+}
+
+// Rename sends on whoever asks for a repository by its old name.
+func (s *Server) Rename(before, now string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sentOn[before] = now
 }
 
 // Counts are those of one repository.

@@ -248,6 +248,19 @@ func TestRedirect_toAnotherHostGetsNoPassword(t *testing.T) {
 	}
 }
 
+func TestRedirect_onTheSameHost(t *testing.T) {
+	t.Parallel()
+	server := gitserver.Start(t, gitserver.Options{Username: "me", Password: "geheim"})
+	repo := server.Repo(t, "r")
+	repo.Commit(t, map[string]string{"f": "x"})
+	server.Rename("old", "r")
+	_, dir, err := fetched(t, opened(t, Options{}, Remote{URL: server.URL() + "/old.git", Username: "me", Password: "geheim"}), onMain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, dir, map[string]string{"f": "x"})
+}
+
 func TestOpen_refuses(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{

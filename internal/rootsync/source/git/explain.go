@@ -37,6 +37,7 @@ const (
 	unsafeContent
 	diskFull
 	noShallow
+	redirect
 )
 
 // signs are what git, curl, TLS libraries and the own ssh client say, in the order in
@@ -65,6 +66,7 @@ var signs = []struct {
 		"Connection refused", "connection refused", "Failed to connect", "Couldn't connect", "Connection timed out", "Operation timed out",
 		"Operation too slow", "i/o timeout", "No route to host", "no route to host", "Network is unreachable", "network is unreachable",
 	}},
+	{redirect, []string{"returned error: 30"}},
 	{notFound, []string{"returned error: 404", "returned error: 410", "Repository not found", "' not found", "repository does not exist"}},
 	{noRepository, []string{"does not appear to be a git repository", "not valid: is this a git repository", "dubious ownership"}},
 	{noShallow, []string{"does not support shallow", "dumb http transport"}},
@@ -93,6 +95,12 @@ func kindOf(words string) kind {
 func isUnadvertised(err error) bool {
 	var f *failure
 	return errors.As(err, &f) && kindOf(f.words) == unadvertised
+}
+
+// isRedirect says whether the server has sent git on.
+func isRedirect(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && kindOf(f.words) == redirect
 }
 
 // isElsewhere says whether a fetch failed for what is not in the own repository.
@@ -236,7 +244,11 @@ func essence(words string) string {
 
 // redact takes out every credential: a server, or a proxy, may repeat what it was sent.
 func (r *Repository) redact(text string) string {
-	for _, s := range secrets(r.remote, r.address) {
+	hide := secrets(r.remote, r.address)
+	if user, pass := r.login(); pass != "" {
+		hide = append(hide, strings.TrimPrefix(basic(user, pass), "Basic "))
+	}
+	for _, s := range hide {
 		text = strings.ReplaceAll(text, s, remote.Secret(s).String())
 	}
 	return text

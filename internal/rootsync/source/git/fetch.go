@@ -18,7 +18,7 @@ import (
 const (
 	// maxPacks is how many fetches the own repository keeps. Then it begins anew, which
 	// costs one whole fetch and saves the memory and the time of tidying up.
-	maxPacks = 50
+	maxPacks = 32
 	// watchInterval is how often the size of what comes is looked at.
 	watchInterval = 100 * time.Millisecond
 	// everything is a depth that git takes for the whole history.
@@ -58,13 +58,17 @@ func (r *Repository) fetch(ctx context.Context, id string, depth int, refspecs .
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.FetchTimeout, errTimeout)
 	defer cancel()
-	ctx, stop := r.bounded(ctx)
+	_, before := r.packs()
+	ctx, stop := r.bounded(ctx, before)
 	defer stop()
 	args := []string{
 		r.withGitDir(), "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
 		"--no-recurse-submodules", "--depth=" + strconv.Itoa(depth),
 	}
-	err := r.run(ctx, nil, nil, append(append(args, "--", r.address.url), refspecs...)...)
+	err := r.ask(ctx, nil, append(append(args, "--", r.address.url), refspecs...)...)
+	if _, size := r.packs(); err == nil && size-before > r.options.Limits.FetchBytes {
+		err = errTooLarge // it came faster than it was looked at
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -93,7 +97,7 @@ func (r *Repository) prepare(ctx context.Context, id string) error {
 	if len(id) > 40 {
 		format = "sha256"
 	}
-	return r.run(ctx, nil, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format, "--", r.gitDir())
+	return r.run(ctx, nil, nil, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format, "--", r.gitDir())
 }
 
 // packs are how many packs there are, and the size of all.
@@ -114,9 +118,8 @@ func (r *Repository) packs() (n int, size int64) {
 }
 
 // bounded ends the context when more comes than may: git has no such limit itself.
-func (r *Repository) bounded(ctx context.Context) (out context.Context, stop func()) {
+func (r *Repository) bounded(ctx context.Context, before int64) (out context.Context, stop func()) {
 	out, cancel := context.WithCancelCause(ctx)
-	_, before := r.packs()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

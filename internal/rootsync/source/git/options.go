@@ -108,13 +108,19 @@ func environment(o Options, r Remote, home string) []string {
 			env = append(env, name+"="+v)
 		}
 	}
-	pairs := configuration(r.Proxy)
-	env = append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(pairs)))
-	for i, p := range pairs {
-		env = append(env, "GIT_CONFIG_KEY_"+strconv.Itoa(i)+"="+p[0], "GIT_CONFIG_VALUE_"+strconv.Itoa(i)+"="+p[1])
-	}
+	env = append(env, configured(0, configuration(r.Proxy)...)...)
 	if r.NoSSLVerify {
 		env = append(env, "GIT_SSL_NO_VERIFY=true")
+	}
+	return env
+}
+
+// configured is the environment for more settings; there are some before them.
+func configured(before int, pairs ...[2]string) []string {
+	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(before+len(pairs))}
+	for i, p := range pairs {
+		n := strconv.Itoa(before + i)
+		env = append(env, "GIT_CONFIG_KEY_"+n+"="+p[0], "GIT_CONFIG_VALUE_"+n+"="+p[1])
 	}
 	return env
 }

@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -28,6 +30,11 @@ type Repository struct {
 	address address
 	dir     string
 	env     []string
+
+	// asking says that git asks for the credentials, and does not send them unasked. That
+	// costs two processes and one request more each time, and git knows by it which
+	// server asks: it is for repositories that send on to another address.
+	asking bool
 
 	refs   refs
 	all    bool                           // whether refs has more than branches and tags
@@ -84,12 +91,36 @@ func (r *Repository) settle() error {
 			}
 		}
 		r.env = append(r.env, helper.SSH(r.options.Helper, string(r.remote.PrivateKey), hosts)...)
-	case "https", "http":
-		if user, pass := r.login(); pass != "" {
-			r.env = append(r.env, helper.Askpass(r.options.Helper, r.address.origin(), user, pass)...)
-		}
 	}
 	return nil
+}
+
+// credentials is the environment of a git that speaks https or http to the server.
+func (r *Repository) credentials() []string {
+	user, pass := r.login()
+	switch {
+	case r.address.scheme != "https" && r.address.scheme != "http", pass == "":
+		return nil
+	case r.asking:
+		return helper.Askpass(r.options.Helper, r.address.origin(), user, pass)
+	}
+	// The header would go wherever the server sends git on to.
+	return configured(len(configuration(r.remote.Proxy)),
+		[2]string{"http.followRedirects", "false"}, [2]string{"http.extraHeader", "Authorization: " + basic(user, pass)})
+}
+
+func basic(user, pass string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+pass))
+}
+
+// ask runs git where it speaks to the server.
+func (r *Repository) ask(ctx context.Context, out io.Writer, args ...string) error {
+	err := r.run(ctx, r.credentials(), nil, out, args...)
+	if !r.asking && isRedirect(err) {
+		r.asking = true
+		err = r.run(ctx, r.credentials(), nil, out, args...)
+	}
+	return err
 }
 
 // login is the user name and the password for https. Those of the Secret come before
@@ -103,12 +134,12 @@ func (r *Repository) login() (user, pass string) {
 
 // Poll asks the server what it has, if any of the targets can change at all.
 func (r *Repository) Poll(ctx context.Context, targets []remote.Target) *knv.Error {
-	all, any := false, false
+	all, changing := false, false
 	for _, t := range targets {
 		all = all || beyond(t)
-		any = any || !fixed(t)
+		changing = changing || !fixed(t)
 	}
-	if !any {
+	if !changing {
 		return nil
 	}
 	args := []string{"ls-remote", "--quiet"}
@@ -117,15 +148,15 @@ func (r *Repository) Poll(ctx context.Context, targets []remote.Target) *knv.Err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.ListTimeout, errTimeout)
 	defer cancel()
-	out, err := r.read(ctx, maxList, append(args, "--", r.address.url)...)
+	out := &limited{left: maxList}
+	if err := r.ask(ctx, out, append(args, "--", r.address.url)...); err != nil {
+		return r.explain(out.or(err))
+	}
+	list, err := parseRefs(out.Bytes())
 	if err != nil {
 		return r.explain(err)
 	}
-	list, err := parseRefs(out)
-	if err != nil {
-		return r.explain(err)
-	}
-	r.refs, r.all, r.listed = list, all, sha256.Sum256(out)
+	r.refs, r.all, r.listed = list, all, sha256.Sum256(out.Bytes())
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -38,11 +39,12 @@ func (f *failure) Error() string { return fmt.Sprintf("%v: %s", f.err, f.words) 
 func (f *failure) Unwrap() error { return f.err }
 
 // run runs git and all that it starts, and ends all of it with the context. Its words are
-// in the error; what it is given by args can be seen by everybody on the machine.
-func (r *Repository) run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
+// in the error; what it is given by args can be seen by everybody on the machine, what it
+// is given by env by this user only.
+func (r *Repository) run(ctx context.Context, env []string, in io.Reader, out io.Writer, args ...string) error {
 	words := &tail{}
 	cmd := exec.CommandContext(ctx, r.options.Binary, args...) //nolint:gosec // the arguments are checked where they come from
-	cmd.Env = r.env
+	cmd.Env = append(slices.Clip(r.env), env...)
 	cmd.Dir = r.home()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, words
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -61,11 +63,8 @@ func (r *Repository) run(ctx context.Context, in io.Reader, out io.Writer, args 
 // read is run for a short answer.
 func (r *Repository) read(ctx context.Context, limit int, args ...string) ([]byte, error) {
 	out := &limited{left: limit}
-	err := r.run(ctx, nil, out, args...)
-	if out.left < 0 {
-		err = errTooLarge
-	}
-	return out.Bytes(), err
+	err := r.run(ctx, nil, nil, out, args...)
+	return out.Bytes(), out.or(err)
 }
 
 // limited keeps what is written to it up to a limit, and fails beyond it.
@@ -79,6 +78,14 @@ func (l *limited) Write(p []byte) (int, error) {
 		return 0, errTooLarge
 	}
 	return l.Buffer.Write(p)
+}
+
+// or is what went wrong: the limit comes before what follows from it.
+func (l *limited) or(err error) error {
+	if l.left < 0 {
+		return errTooLarge
+	}
+	return err
 }
 
 // tail keeps the end of what is written to it.

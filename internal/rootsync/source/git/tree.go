@@ -192,7 +192,7 @@ func (r *Repository) pipe(ctx context.Context, in io.Reader, read func(io.Reader
 	pr, pw := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := r.run(ctx, in, pw, append([]string{r.withGitDir()}, args...)...)
+		err := r.run(ctx, nil, in, pw, append([]string{r.withGitDir()}, args...)...)
 		_ = pw.CloseWithError(err)
 		done <- err
 	}()
