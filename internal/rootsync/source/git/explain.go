@@ -242,14 +242,11 @@ func essence(words string) string {
 	return best
 }
 
-// redact takes out every credential: a server, or a proxy, may repeat what it was sent.
+// redact takes out every credential.
 func (r *Repository) redact(text string) string {
 	hide := secrets(r.remote, r.address)
 	if user, pass := r.login(); pass != "" {
 		hide = append(hide, strings.TrimPrefix(basic(user, pass), "Basic "))
 	}
-	for _, s := range hide {
-		text = strings.ReplaceAll(text, s, remote.Secret(s).String())
-	}
-	return text
+	return remote.Hide(text, hide...)
 }

@@ -126,16 +126,11 @@ func configured(before int, pairs ...[2]string) []string {
 }
 
 // secrets are what no message may show.
-func secrets(r Remote, a address) (out []string) {
+func secrets(r Remote, a address) []string {
 	list := []string{string(r.Password), a.password, strings.TrimSpace(string(r.PrivateKey))}
 	if u, err := url.Parse(r.Proxy); err == nil && u.User != nil {
 		p, _ := u.User.Password()
 		list = append(list, p)
 	}
-	for _, s := range list {
-		if s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
+	return list
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Target is what is wanted of a Git repository. Of an image nothing is left to say, as
@@ -37,6 +38,20 @@ func (Secret) GoString() string { return hidden }
 
 // MarshalText hides it from what encodes and logs.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// leastHidden is the length from which on a secret is one: a shorter one would take
+// letters out of every text.
+const leastHidden = 4
+
+// Hide takes secrets out of a text: a server may repeat what it was sent.
+func Hide(text string, secrets ...string) string {
+	for _, s := range secrets {
+		if len(s) >= leastHidden {
+			text = strings.ReplaceAll(text, s, hidden)
+		}
+	}
+	return text
+}
 
 // Limits bound what a source can take of this machine, whoever can write to it.
 type Limits struct {
