@@ -155,3 +155,29 @@ func TestWeakPoint12_aFinalizerOnASourceTakesNoCopyAway(t *testing.T) {
 		see copies cm y: c
 	`)
 }
+
+// HNC's last sources wrote rules into a configuration of webhooks that had to be there
+// already; without it nothing was copied.
+func (r *rig) withoutWebhooks() {
+	r.run("tree a b<a\nput cm a/x v=1\nsee copies cm x: a b<a")
+	if err := r.Manager.Stop(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.run(`
+		past delete vwc holdfast-guard
+		past delete mwc holdfast-guard
+		set cm a/x {"data":{"v":"2"}}
+		put cm a/y v=1
+		see there vwc holdfast-guard: no
+		see there mwc holdfast-guard: no
+	`)
+	r.restart()
+	r.run(`
+		see field cm b/x data.v: 2
+		see copies cm y: a b<a
+		see there vwc holdfast-guard: yes
+		see there mwc holdfast-guard: yes
+		anchor a/s
+		see copies cm y: a b<a s<a
+	`)
+}

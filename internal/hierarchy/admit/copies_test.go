@@ -182,10 +182,17 @@ func testNewCopies(t *testing.T, s *server) {
 	})
 }
 
-// testQuotas holds that quotas of trees are refused, and can go.
+// testQuotas holds that quotas of trees are refused, and can go. HNC's were not enforced
+// while it was down, and could be overrun by two at once.
 func testQuotas(t *testing.T, s *server) {
 	namespace := s.Namespace(t)
 	const refusal = "403 Holdfast does not enforce quotas"
+	old := parse(t, oldQuota)
+	said(t, "change one that was there before", write(t, s.as(t, "ann"), old.DeepCopy(), "", `{"spec":{"hard":{"pods":2}}}`), refusal)
+	said(t, "change its status", write(t, s.as(t, "ann"), old.DeepCopy(), "status", `{"status":{"used":{"pods":2}}}`), refusal)
+	said(t, "delete it", s.as(t, "ann").Delete(t.Context(), old.DeepCopy()), "ok")
+	said(t, "let it go", write(t, s.as(t, "ann"), old.DeepCopy(), "", `{"metadata":{"finalizers":null}}`), "ok")
+	gone(t, s, old)
 	o := parse(t, "{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchicalResourceQuota, metadata: {name: q, finalizers: [example.com/hold]}, spec: {hard: {pods: 1}}}")
 	o.SetNamespace(namespace)
 	for _, user := range []string{"ann", "holdfast"} {
