@@ -62,6 +62,7 @@ func TestLive(t *testing.T) {
 		{"a CRD of anchors that goes deletes no subnamespace", (*rig).anchorsGo},
 		{"a CRD of HierarchyConfigurations that goes changes nothing", (*rig).hierarchyGoes},
 		{"all CRDs that go change nothing", (*rig).allGo},
+		{"weak point 2: who does not know the trees is not ready", (*rig).notReady},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			on := *r
@@ -107,6 +108,7 @@ func (r *rig) settingsChange() {
 		return r.Metric(r.t, "hnc_namespace_conditions", testkit.Label("Condition", "BadConfiguration"), testkit.Label("Reason", "IllegalManagedLabel"))
 	}
 	r.Eventually(counted, patience, often).Should(gomega.BeEquivalentTo(1))
+	r.Expect(r.Metric(r.t, "workqueue_adds_total", testkit.Label("name", "hierarchy"))).To(gomega.BeNumerically(">", 0))
 	r.say("mode: Enforce, managedLabels: ['team/.*']")
 	r.run(`
 		see problems a:

@@ -181,3 +181,17 @@ func (r *rig) withoutWebhooks() {
 		see copies cm y: a b<a s<a
 	`)
 }
+
+// HNC was ready when its server was; here it takes the trees.
+func (r *rig) notReady() {
+	r.Kubectl(r.t, "delete", "--ignore-not-found", "--timeout=60s", "crd", "hierarchyconfigurations.hnc.x-k8s.io", "subnamespaceanchors.hnc.x-k8s.io", "hncconfigurations.hnc.x-k8s.io")
+	if err := r.Manager.Stop(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.Manager = r.StartManagerNotReady(r.whole)
+	ready := func() error { return r.Manager.Ready(r.t.Context()) }
+	r.Eventually(ready, patience, often).Should(gomega.MatchError(gomega.MatchRegexp(`(?s)\[\+\]certificate ok.*\[-\]features failed`)))
+	r.Consistently(ready, "3s", often).ShouldNot(gomega.Succeed())
+	r.applyCRDs()
+	r.Eventually(ready, patience, often).Should(gomega.Succeed())
+}

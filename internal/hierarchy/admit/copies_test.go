@@ -53,6 +53,7 @@ func testCopies(t *testing.T, s *server) {
 		{"content", roleCopy, "ann", "", `{"rules":[]}`, change},
 		{"content by Holdfast", roleCopy, "holdfast", "", `{"rules":[]}`, "ok"},
 		{"content by a controller", roleCopy, "deployment-controller", "", `{"rules":[]}`, change},
+		{"content by another account in Holdfast's namespace", roleCopy, "system:serviceaccount:holdfast-system:default", "", `{"rules":[]}`, change},
 		{"content that was not there", roleCopy, "ann", "", `{"rules":null}`, change},
 		{"nothing", roleCopy, "ann", "", `{}`, "ok"},
 		{"a label", roleCopy, "ann", "", app, change},
