@@ -130,6 +130,9 @@ func TestCosts(t *testing.T) {
 				t.Errorf("%d reads of %s, want %d at most", n, resource, most)
 			}
 		}
+		if l.reads("leases") == 0 {
+			t.Error("reads are not in the log")
+		}
 	})
 	t.Run("weak point 1: restarts delete and write nothing", func(t *testing.T) {
 		for _, end := range []func(*manager.Process) error{(*manager.Process).Stop, (*manager.Process).Kill} {
