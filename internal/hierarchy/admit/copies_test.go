@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -180,6 +181,19 @@ func testNewCopies(t *testing.T, s *server) {
 			t.Fatal(err)
 		}
 		said(t, "deletecollection", s.as(t, "ann").DeleteAllOf(t.Context(), o, client.InNamespace(in)), remove)
+	})
+	t.Run("deleted in a namespace that ends", func(t *testing.T) {
+		t.Parallel()
+		in := s.Namespace(t)
+		o := s.create(t, in, strings.Replace(roleCopy, "{labels", "{name: x, finalizers: [example.com/hold], labels", 1))
+		ann := s.as(t, "ann")
+		said(t, "before", ann.Delete(t.Context(), o.DeepCopy()), remove)
+		ending := parse(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+in+"}}")
+		said(t, "the namespace", ann.Delete(t.Context(), ending), "ok")
+		gomega.NewWithT(t).Eventually(func() error { return ann.Delete(t.Context(), o.DeepCopy()) }, "60s", "100ms").Should(gomega.Succeed())
+		said(t, "the content of it", write(t, ann, o.DeepCopy(), "", `{"rules":[]}`), change)
+		said(t, "let it go", write(t, ann, o.DeepCopy(), "", `{"metadata":{"finalizers":null}}`), "ok")
+		gone(t, s, ending)
 	})
 }
 
