@@ -266,7 +266,7 @@ func TestMetrics_thatAreNamedAreServed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names := regexp.MustCompile(`holdfast_[a-z_]+`).FindAllString(string(text), -1)
+		names := regexp.MustCompile(`\b(?:holdfast|hnc)_[a-z_]+`).FindAllString(string(text), -1)
 		if len(names) == 0 {
 			t.Errorf("%s names no metric", file)
 		}

@@ -4,6 +4,8 @@
 package app
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -116,5 +118,23 @@ func TestLoader_flagsOfHNCGoBeforeTheFileAndBothAreChecked(t *testing.T) {
 	_, err = g.loader().Load([]byte(config.Empty + `hierarchy: {managedLabels: ["("]}`))
 	if err == nil || !strings.Contains(err.Error(), "hierarchy.managedLabels[0]") {
 		t.Errorf("got %v, want the field", err)
+	}
+}
+
+// HNC kept itself to 50 requests a second, and needed half a minute to read where
+// 1,000 namespaces stand.
+func TestWeakPoint17_theClientHasNoLimitOfItsOwn(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "{apiVersion: v1, kind: Config, current-context: a, clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], contexts: [{name: a, context: {cluster: a}}]}"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rc, err := restConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rc.QPS >= 0 || rc.RateLimiter != nil {
+		t.Errorf("%v requests a second, and %v", rc.QPS, rc.RateLimiter)
 	}
 }

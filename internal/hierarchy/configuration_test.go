@@ -264,6 +264,25 @@ func TestModes(t *testing.T) {
 			mode thing Propagate
 			see copies thing x: a b<a
 			see counts thing: Propagate, 1 copies, 1 sources
+			see guarded thing b/x: yes
+		`},
+		{"copies are guarded while their kind is copied", `
+			tree a b<a
+			kind thing
+			put thing a/x v=1
+			mode things AllowPropagate
+			past put thing b/y v=1 +hnc.x-k8s.io/inherited-from={a} !example.com/held
+			see guarded thing b/y: yes
+			see guarded thing a/x: no
+			mode things Ignore
+			see guarded thing b/y: no
+			mode things Propagate
+			see guarded thing b/y: yes
+			see guarded thing b/x: yes
+			mode things Remove
+			see guarded thing b/y: no
+			past set thing b/y {"metadata":{"finalizers":null}}
+			see copies thing y:
 		`},
 		{"of two entries for one kind the first counts", `
 			tree a b<a

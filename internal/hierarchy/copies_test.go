@@ -189,6 +189,19 @@ func TestPropagation_copies(t *testing.T) {
 			see copies cm x: a
 			see children a:
 		`},
+		{"do not keep a subnamespace from ending", `
+			tree a s^a
+			put cm a/x v=1
+			put role a/x
+			put rb a/x
+			see copies cm x: a s<a
+			see copies rb x: a s<a
+			delete anchor a/s
+			see there ns s: no
+			see there anchor a/s: no
+			see copies cm x: a
+			see copies rb x: a
+		`},
 	})
 }
 

@@ -17,6 +17,12 @@ func TestExcluded(t *testing.T) {
 			fence
 			see label ns kube-public hnc.x-k8s.io/excluded-namespace: true
 		`},
+		{"Holdfast's own namespace says so from the start, and is left alone without being listed", `
+			fence
+			see label ns holdfast-system hnc.x-k8s.io/excluded-namespace: true
+			see label ns holdfast-system hnc.x-k8s.io/included-namespace: -
+			see labels holdfast-system:
+		`},
 		{"a namespace that leaves while Holdfast runs loses its labels, and keeps what is in it", `
 			tree a b<a c<b
 			put cm a/x v=1

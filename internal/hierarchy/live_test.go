@@ -18,6 +18,7 @@ import (
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -55,11 +56,13 @@ func TestLive(t *testing.T) {
 		{"settings change while Holdfast runs", (*rig).settingsChange},
 		{"standing by and off, nothing is written", (*rig).standsBy},
 		{"what happened while Holdfast was down is made good", (*rig).whileDown},
+		{"weak point 8: without the webhooks' configurations all is copied, and they come back", (*rig).withoutWebhooks},
 		{"weak point 9: many kinds come and go at once", (*rig).manyKinds},
 		{"weak point 19: kinds that are not copied are not watched", func(r *rig) { r.watches(log) }},
 		{"a CRD of anchors that goes deletes no subnamespace", (*rig).anchorsGo},
 		{"a CRD of HierarchyConfigurations that goes changes nothing", (*rig).hierarchyGoes},
 		{"all CRDs that go change nothing", (*rig).allGo},
+		{"weak point 2: who does not know the trees is not ready", (*rig).notReady},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			on := *r
@@ -101,12 +104,18 @@ func (r *rig) settingsChange() {
 		see problems a: BadConfiguration/IllegalManagedLabel
 		see label ns b team/colour: -
 	`)
+	counted := func() float64 {
+		return r.Metric(r.t, "hnc_namespace_conditions", testkit.Label("Condition", "BadConfiguration"), testkit.Label("Reason", "IllegalManagedLabel"))
+	}
+	r.Eventually(counted, patience, often).Should(gomega.BeEquivalentTo(1))
+	r.Expect(r.Metric(r.t, "workqueue_adds_total", testkit.Label("name", "hierarchy"))).To(gomega.BeNumerically(">", 0))
 	r.say("mode: Enforce, managedLabels: ['team/.*']")
 	r.run(`
 		see problems a:
 		see label ns b team/colour: red
 		see label cm b/x mine: 1
 	`)
+	r.Eventually(counted, patience, often).Should(gomega.BeZero())
 	r.say("mode: Enforce, includedNamespaces: '{a}|{b}|.*fence.*'")
 	r.run(`
 		see labels c:

@@ -105,7 +105,7 @@ const guard = "system:serviceaccount:holdfast-system:holdfast-guard"
 
 // name of a namespace that the test calls something short. A few are nobody's.
 func (r *rig) name(short string) string {
-	if short == "" || short == "excluded" || strings.HasPrefix(short, "kube-") {
+	if short == "" || short == "excluded" || strings.HasPrefix(short, "kube-") || strings.HasPrefix(short, "holdfast-") {
 		return short
 	}
 	if r.prefix == "" {
@@ -143,6 +143,8 @@ var known = map[string]schema.GroupVersionKind{
 	"hc":     hncv1alpha2.GroupVersion.WithKind("HierarchyConfiguration"),
 	"anchor": hncv1alpha2.GroupVersion.WithKind("SubnamespaceAnchor"),
 	"hnc":    hncv1alpha2.GroupVersion.WithKind("HNCConfiguration"),
+	"vwc":    {Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
+	"mwc":    {Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
 	"crd":    {Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 }
 

@@ -10,8 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -133,6 +135,8 @@ var sights = map[string]func(r *rig, args []string) string{
 	},
 	// events cm a/x: CannotPropagateObject     the reasons of warnings about it
 	"events": func(r *rig, args []string) string { return r.events(args[0], args[1]) },
+	// guarded cm b/x: yes   whether people are refused to change it
+	"guarded": func(r *rig, args []string) string { return r.guarded(args[0], args[1]) },
 	// complete b: True Copied     the condition of a namespace
 	"complete": func(r *rig, args []string) string { return r.completion(args[0]) },
 }
@@ -219,6 +223,20 @@ func (r *rig) completion(ns string) string {
 		}
 	}
 	return none
+}
+
+// guarded says whether the API server refuses people a change, without making it.
+func (r *rig) guarded(kind, at string) string {
+	r.t.Helper()
+	by := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"by":"hand"}}}`))
+	switch err := r.Client.Patch(r.t.Context(), r.object(kind, at), by, client.DryRunAll); {
+	case err == nil:
+		return absent
+	case apierrors.IsForbidden(err):
+		return "yes"
+	default:
+		return err.Error()
+	}
 }
 
 // events are the reasons of the warnings of Holdfast about an object.

@@ -155,3 +155,43 @@ func TestWeakPoint12_aFinalizerOnASourceTakesNoCopyAway(t *testing.T) {
 		see copies cm y: c
 	`)
 }
+
+// HNC's last sources wrote rules into a configuration of webhooks that had to be there
+// already; without it nothing was copied.
+func (r *rig) withoutWebhooks() {
+	r.run("tree a b<a\nput cm a/x v=1\nsee copies cm x: a b<a")
+	if err := r.Manager.Stop(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.run(`
+		past delete vwc holdfast-guard
+		past delete mwc holdfast-guard
+		set cm a/x {"data":{"v":"2"}}
+		put cm a/y v=1
+		see there vwc holdfast-guard: no
+		see there mwc holdfast-guard: no
+	`)
+	r.restart()
+	r.run(`
+		see field cm b/x data.v: 2
+		see copies cm y: a b<a
+		see there vwc holdfast-guard: yes
+		see there mwc holdfast-guard: yes
+		anchor a/s
+		see copies cm y: a b<a s<a
+	`)
+}
+
+// HNC was ready when its server was; here it takes the trees.
+func (r *rig) notReady() {
+	r.Kubectl(r.t, "delete", "--ignore-not-found", "--timeout=60s", "crd", "hierarchyconfigurations.hnc.x-k8s.io", "subnamespaceanchors.hnc.x-k8s.io", "hncconfigurations.hnc.x-k8s.io")
+	if err := r.Manager.Stop(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.Manager = r.StartManagerNotReady(r.whole)
+	ready := func() error { return r.Manager.Ready(r.t.Context()) }
+	r.Eventually(ready, patience, often).Should(gomega.MatchError(gomega.MatchRegexp(`(?s)\[\+\]certificate ok.*\[-\]features failed`)))
+	r.Consistently(ready, "3s", often).ShouldNot(gomega.Succeed())
+	r.applyCRDs()
+	r.Eventually(ready, patience, often).Should(gomega.Succeed())
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,6 +54,7 @@ func testCopies(t *testing.T, s *server) {
 		{"content", roleCopy, "ann", "", `{"rules":[]}`, change},
 		{"content by Holdfast", roleCopy, "holdfast", "", `{"rules":[]}`, "ok"},
 		{"content by a controller", roleCopy, "deployment-controller", "", `{"rules":[]}`, change},
+		{"content by another account in Holdfast's namespace", roleCopy, "system:serviceaccount:holdfast-system:default", "", `{"rules":[]}`, change},
 		{"content that was not there", roleCopy, "ann", "", `{"rules":null}`, change},
 		{"nothing", roleCopy, "ann", "", `{}`, "ok"},
 		{"a label", roleCopy, "ann", "", app, change},
@@ -180,12 +182,32 @@ func testNewCopies(t *testing.T, s *server) {
 		}
 		said(t, "deletecollection", s.as(t, "ann").DeleteAllOf(t.Context(), o, client.InNamespace(in)), remove)
 	})
+	t.Run("deleted in a namespace that ends", func(t *testing.T) {
+		t.Parallel()
+		in := s.Namespace(t)
+		o := s.create(t, in, strings.Replace(roleCopy, "{labels", "{name: x, finalizers: [example.com/hold], labels", 1))
+		ann := s.as(t, "ann")
+		said(t, "before", ann.Delete(t.Context(), o.DeepCopy()), remove)
+		ending := parse(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+in+"}}")
+		said(t, "the namespace", ann.Delete(t.Context(), ending), "ok")
+		gomega.NewWithT(t).Eventually(func() error { return ann.Delete(t.Context(), o.DeepCopy()) }, "60s", "100ms").Should(gomega.Succeed())
+		said(t, "the content of it", write(t, ann, o.DeepCopy(), "", `{"rules":[]}`), change)
+		said(t, "let it go", write(t, ann, o.DeepCopy(), "", `{"metadata":{"finalizers":null}}`), "ok")
+		gone(t, s, ending)
+	})
 }
 
-// testQuotas holds that quotas of trees are refused, and can go.
+// testQuotas holds that quotas of trees are refused, and can go. HNC's were not enforced
+// while it was down, and could be overrun by two at once.
 func testQuotas(t *testing.T, s *server) {
 	namespace := s.Namespace(t)
 	const refusal = "403 Holdfast does not enforce quotas"
+	old := parse(t, oldQuota)
+	said(t, "change one that was there before", write(t, s.as(t, "ann"), old.DeepCopy(), "", `{"spec":{"hard":{"pods":2}}}`), refusal)
+	said(t, "change its status", write(t, s.as(t, "ann"), old.DeepCopy(), "status", `{"status":{"used":{"pods":2}}}`), refusal)
+	said(t, "delete it", s.as(t, "ann").Delete(t.Context(), old.DeepCopy()), "ok")
+	said(t, "let it go", write(t, s.as(t, "ann"), old.DeepCopy(), "", `{"metadata":{"finalizers":null}}`), "ok")
+	gone(t, s, old)
 	o := parse(t, "{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchicalResourceQuota, metadata: {name: q, finalizers: [example.com/hold]}, spec: {hard: {pods: 1}}}")
 	o.SetNamespace(namespace)
 	for _, user := range []string{"ann", "holdfast"} {

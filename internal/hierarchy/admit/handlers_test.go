@@ -187,6 +187,7 @@ func TestHNCConfigurations(t *testing.T) {
 		{"with a kind that was copied before", "UPDATE", resources("{resource: secrets}"), "AllowPropagate", []string{"a", "b"}, "ok", "", ""},
 		{"with a new kind whose objects agree", "UPDATE", resources("{resource: secrets}"), "Ignore", []string{"a"}, "ok", "", "Secret"},
 		{"with a new kind whose objects are at odds", "UPDATE", resources("{resource: secret, mode: Propagate}"), "Ignore", []string{"a", "b"}, "409", "Secret b/x by that in a", "Secret"},
+		{"with a new kind with several at odds", "UPDATE", resources("{resource: secrets}"), "Ignore", []string{"a", "b", "c"}, "409", "Secret b/x by that in a, Secret c/x by that in a", "Secret"},
 		{"with a new kind and an old one", "UPDATE", resources("{resource: secrets}, {resource: configmaps}"), "Propagate", nil, "ok", "", "ConfigMap"},
 		{"with an excluded name", "UPDATE", "{metadata: {name: config}, spec: {excludedNamespaces: [a]}}", "", nil, "ok", "", ""},
 		{"with an excluded name that is none", "UPDATE", `{metadata: {name: config}, spec: {excludedNamespaces: ["re:("]}}`, "", nil, "422", "re:(", ""},

@@ -11,7 +11,7 @@ func TestIntegration(t *testing.T) {
 	s := newServer(t)
 	t.Run("up", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *server){
-			"copies": testCopies, "new copies": testNewCopies, "quotas": testQuotas,
+			"copies": testCopies, "new copies": testNewCopies, "weak point 7: quotas of trees": testQuotas,
 			"namespaces": testNamespaceLabels, "new namespaces": testNewNamespaces, "hierarchies": testHierarchies,
 			"anchors": testAnchors, "configurations": testConfigurations, "deletions": testDeletions, "sources": testSources, "self": testSelf, "large": testLarge, "types": testTypes,
 			"the same of namespaces": testSameOfNamespaces, "the same of objects": testSameOfObjects,

@@ -110,6 +110,9 @@ const extraCRDs = `
 {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: hierarchicalresourcequotas.hnc.x-k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}, spec: {group: hnc.x-k8s.io, scope: Namespaced, names: {plural: hierarchicalresourcequotas, kind: HierarchicalResourceQuota}, versions: [{name: v1alpha2, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}
 `
 
+// oldQuota is from before Holdfast came.
+const oldQuota = "{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchicalResourceQuota, metadata: {name: old, namespace: default, finalizers: [example.com/hold]}, spec: {hard: {pods: 1}}}"
+
 func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{Env: testkit.New(t, testkit.Options{NoManager: true}), settings: load(t, "mode: Enforce, excludedNamespaces: [kube-system, kube-public, excluded], managedLabels: [team]")}
@@ -124,6 +127,7 @@ func newServer(t *testing.T) *server {
 	if out := s.Kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
+	s.Apply(t, "", oldQuota)
 	s.install(t)
 	return s
 }

@@ -25,6 +25,7 @@ func (k *Keeper) config(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
+	countProblems(p.Problems)
 	k.removals.consented(p.Config)
 	have := p.Config
 	if have == nil {

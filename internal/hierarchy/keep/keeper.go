@@ -188,6 +188,9 @@ func (k *Keeper) look() {
 	begins := active && !k.active
 	k.active = active
 	k.mu.Unlock()
+	if !active {
+		countProblems(nil)
+	}
 	if begins {
 		k.Changed(k.o.World.Everything())
 	}

@@ -73,6 +73,7 @@ func TestDecide_exceptionsAndModes(t *testing.T) {
 		{"role bindings always", binding, "Remove", nil, everywhere},
 		{"select by a label of the namespace", secret, "Propagate", []string{"select=tier=web"}, "c:a"},
 		{"select by a tree label", secret, "Propagate", []string{"select=b.tree.hnc.x-k8s.io/depth"}, "b:a c:a d:a"},
+		{"select by a number", secret, "Propagate", []string{"select=a.tree.hnc.x-k8s.io/depth>1"}, "c:a d:a"},
 		{"select everything but", secret, "Propagate", []string{"select=tier!=web"}, "b:a d:a e:a"},
 		{"an empty select says nothing", secret, "Propagate", []string{"select="}, everywhere},
 		{"treeSelect a subtree", secret, "Propagate", []string{"treeSelect=b"}, "b:a c:a d:a"},

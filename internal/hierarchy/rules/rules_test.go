@@ -118,6 +118,7 @@ func TestHierarchyConfiguration(t *testing.T) {
 		{"itself", "a", nil, "a", below("a"), "409", "a"},
 		{"a cycle", "a <- b <- c", nil, "a", below("c"), "409", "c -> b -> a"},
 		{"a source that would give way", "a, b <- c", []string{"a", "c"}, "b", below("a"), "409", "Secret c/x by that in a"},
+		{"all sources that would give way are named", "a, b <- *c, b <- d", []string{"a", "c", "d"}, "b", below("a"), "409", "Secret c/x by that in a, Secret d/x by that in a"},
 		{"a source that stays, by its exception", "a, b <- c", []string{"a:!b", "c"}, "b", below("a"), "ok if in a", ""},
 		{"sources in the subtree that a new label sets at odds", "a, b <- c", []string{"b:a", "c"}, "b", below("a"), "409", "Secret c/x by that in b"},
 		{"sources that were at odds before", "a, b <- c", []string{"b", "c"}, "b", below("a"), "ok if in a", ""},
@@ -313,6 +314,44 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
+// TestNamespace_everyChangeOfTheLabelOfManagedOnes has all of them: where there is
+// none, the label is "none".
+func TestNamespace_everyChangeOfTheLabelOfManagedOnes(t *testing.T) {
+	t.Parallel()
+	with := func(value string) rules.Meta {
+		switch value {
+		case "none":
+			return meta()
+		case "empty":
+			value = ""
+		}
+		return meta("included-namespace=" + value)
+	}
+	for _, tt := range []struct{ of, before, allowed, refused string }{
+		{"a", "none", "none true", "no empty"},
+		{"a", "true", "true", "none no empty"},
+		{"a", "no", "no true", "none empty"},
+		{"a", "empty", "empty true", "none no"},
+		{"x", "none", "none", "true no empty"},
+		{"x", "true", "true none", "no empty"},
+		{"x", "no", "no none", "true empty"},
+		{"x", "empty", "empty none", "true no"},
+	} {
+		for want, values := range map[string]string{"ok": tt.allowed, "403": tt.refused} {
+			for after := range strings.FieldsSeq(values) {
+				t.Run(tt.of+" from "+tt.before+" to "+after, func(t *testing.T) {
+					t.Parallel()
+					w := world(t, "a, !x")
+					check(t, w.Namespace(rules.Update, tt.of, with(tt.before), with(after)), want, "managed")
+					if tt.before == "none" {
+						check(t, w.Namespace(rules.Create, tt.of, meta(), with(after)), want, "managed")
+					}
+				})
+			}
+		}
+	}
+}
+
 func TestNamespace_withTheNameOfAnExternalOne(t *testing.T) {
 	t.Parallel()
 	w := world(t, "a")
@@ -439,6 +478,7 @@ func TestObject(t *testing.T) {
 		{"two that were there before", "a", nil, says("@none=true", "@all=true"), says("@none=true", "@all=true", "app=x"), false, "ok", ""},
 		{"one more", "a", nil, says("@none=true"), says("@none=true", "@all=true"), false, "400", "only one of these"},
 		{"a source that would take the place of another", "a", says("b"), nil, says(""), false, "409", "in the namespaces b"},
+		{"a source that would take the place of several", "a", says("c", "b"), nil, says(""), false, "409", "in the namespaces b, c"},
 		{"a source that leaves that one", "a", says("b"), nil, says("@treeSelect=!b"), false, "ok", ""},
 		{"a source that is being deleted takes no place", "a", says("b"), says("going"), says("going", "app=x"), false, "ok", ""},
 		{"a delete of a source", "a", says("b"), says(""), nil, false, "ok", ""},

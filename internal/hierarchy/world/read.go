@@ -254,7 +254,12 @@ type ConfigPlan struct {
 	// Conditions has, for each type of the conditions of namespaces, those that have
 	// it, in order.
 	Conditions map[string][]string
+	// Problems counts the namespaces that have a condition for a reason.
+	Problems map[Problem]int
 }
+
+// Problem is what a namespace has a condition for.
+type Problem struct{ Type, Reason string }
 
 // Config says what is known for the status of the HNCConfiguration; nil while the
 // kinds are not known.
@@ -265,7 +270,7 @@ func (w *World) Config() *ConfigPlan {
 	if s == nil || !s.complete || s.resources == nil {
 		return nil
 	}
-	p := &ConfigPlan{Config: s.hnc, Conditions: map[string][]string{}}
+	p := &ConfigPlan{Config: s.hnc, Conditions: map[string][]string{}, Problems: map[Problem]int{}}
 	sources, copies := count(s, s.objects), count(s, s.copies)
 	for _, r := range s.resources {
 		state := ResourceState{Resource: r}
@@ -277,6 +282,7 @@ func (w *World) Config() *ConfigPlan {
 	for name, o := range s.tree.All() {
 		var last string
 		for _, c := range o.Conditions {
+			p.Problems[Problem{c.Type, c.Reason}]++
 			if c.Type != last {
 				p.Conditions[c.Type], last = append(p.Conditions[c.Type], name), c.Type
 			}

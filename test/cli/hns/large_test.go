@@ -252,6 +252,33 @@ func testGet(t *testing.T, env *testkit.Env) {
 	}
 }
 
+// testAlone follows a namespace that is in no tree. HNC's last sources followed the
+// whole cluster then, with rights of their own.
+func testAlone(t *testing.T, env *testkit.Env) {
+	const alone = "in-no-tree"
+	g := gomega.NewWithT(t)
+	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: alone}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, done := &run{}, make(chan struct{})
+	cache := t.TempDir()
+	go func() {
+		defer close(done)
+		r.call(ctx, env, cache, "", "get", "limitranges", "-w", "-n", alone)
+	}()
+	for _, name := range []string{"first", "last"} {
+		makeLimit(t, env, alone, name)
+		g.Eventually(r.out.String, eventuallyTimeout, eventuallyInterval).Should(gomega.MatchRegexp(`(?m)^%s +%s +`, alone, name))
+		makeLimit(t, env, "default", "elsewhere-alone")
+	}
+	cancel()
+	<-done
+	if strings.Contains(r.out.String(), "elsewhere") || r.requests.count("GET /api/v1/limitranges") != 0 {
+		t.Errorf("it is not followed alone:\n%s\n%s", &r.out, &r.requests)
+	}
+}
+
 // testWatch follows objects and namespaces: of a few namespaces by a watch each,
 // of many by one for the cluster.
 func testWatch(t *testing.T, env *testkit.Env) {
