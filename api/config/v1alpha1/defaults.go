@@ -47,6 +47,9 @@ func SetDefaults(c *HoldfastConfiguration) {
 
 	setEvictionDefaults(&c.Eviction)
 	setHierarchyDefaults(&c.Hierarchy)
+	if c.RootSync.Claims == nil {
+		c.RootSync.Claims = new(true)
+	}
 }
 
 func setEvictionDefaults(e *EvictionConfiguration) {

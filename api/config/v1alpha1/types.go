@@ -69,6 +69,10 @@ type HoldfastConfiguration struct {
 	// hierarchy is the trees of namespaces.
 	// +optional
 	Hierarchy HierarchyConfiguration `json:"hierarchy,omitzero"`
+
+	// rootSync is about RootSyncs.
+	// +optional
+	RootSync RootSyncConfiguration `json:"rootSync,omitzero"`
 }
 
 // Scope selects namespaces. Cluster-scoped objects are in every scope.
