@@ -6,6 +6,8 @@ package rootsync
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,7 +21,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
-	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
@@ -38,7 +39,7 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 		r.undecided()
 		return nil
 	}
-	if err := r.start(ctx, settings); err != nil {
+	if err := r.start(ctx); err != nil {
 		return err
 	}
 	if wrong, err := r.subscribe(ctx, settings); wrong != nil || err != nil {
@@ -53,11 +54,11 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 	if err := r.declare(ctx, rs, settings); err != nil {
 		return err
 	}
-	return r.follow(ctx, settings, facts.Progress)
+	return r.follow(settings, facts.Progress)
 }
 
 // start runs an engine, if none runs.
-func (r *runner) start(ctx context.Context, settings spec.Settings) error {
+func (r *runner) start(ctx context.Context) error {
 	if r.runs() != nil {
 		return nil
 	}
@@ -102,9 +103,12 @@ func (r *runner) subscribe(ctx context.Context, settings spec.Settings) (*knv.Er
 	if wrong != nil {
 		return wrong, nil
 	}
-	if wanted := source.SpecOf(settings.Source, credentials); r.subscription == nil || wanted != r.subscribed {
-		r.unsubscribe()
-		r.subscription, r.subscribed = r.s.sources.Subscribe(wanted, r.wake), wanted
+	if wanted := origin(settings.Source, credentials); r.subscription == nil || wanted != r.subscribed {
+		former := r.subscription
+		r.subscription, r.subscribed, r.content = r.s.sources.Subscribe(wanted, r.wake), wanted, nil
+		if former != nil {
+			former.Close() // after the other, so that they share what was fetched
+		}
 	}
 	if settings.SyncNow != r.syncedNow {
 		r.syncedNow = settings.SyncNow
@@ -113,23 +117,25 @@ func (r *runner) subscribe(ctx context.Context, settings spec.Settings) (*knv.Er
 	return nil, nil
 }
 
-// follow watches the kinds of what the RootSync has, and says how far it has come.
-func (r *runner) follow(ctx context.Context, settings spec.Settings, p *report.Progress) error {
-	e := r.runs()
-	state := e.State()
+// follow says how far the engine has come.
+func (r *runner) follow(settings spec.Settings, p *report.Progress) error {
+	state := r.runs().State()
+	p.Synced = report.Result{Source: settings.Source, Commit: state.Version.Commit, Running: !state.Settled, Errors: state.Errors}
+	if r.declared != nil {
+		p.Synced.Errors = slices.Concat(state.Errors, r.declared.errors)
+	}
+	p.Missing = slices.Sorted(maps.Keys(state.Missing))
+	return r.watch(state)
+}
+
+// watch has the kinds watched of what the RootSync declares and has.
+func (r *runner) watch(state apply.State) error {
 	kinds := sets.New(r.kinds()...)
 	for _, id := range state.Inventory {
 		kinds.Insert(id.GroupKind())
 	}
 	if err := r.s.hub.Follow(r.s.base, r.sync, kinds); err != nil {
 		return fmt.Errorf("watch objects: %w", err)
-	}
-	p.Synced = report.Result{Source: settings.Source, Commit: state.Version.Commit, Running: !state.Settled, Errors: state.Errors}
-	if r.declared != nil {
-		p.Synced.Errors = append(p.Synced.Errors[:len(p.Synced.Errors):len(p.Synced.Errors)], r.declared.errors...)
-	}
-	for name := range state.Missing {
-		p.Missing = append(p.Missing, name)
 	}
 	return nil
 }

@@ -49,7 +49,13 @@ func (r *runner) read(ctx context.Context, settings spec.Settings, p *report.Pro
 	}
 	c := r.content
 	if c == nil || c.commit != tree.Commit || c.dir != settings.Source.Dir || c.kinds != kinds || retried(c.wrong) {
-		r.content = r.render(ctx, render.Tree{Commit: tree.Commit, Dir: tree.Dir}, settings.Source.Dir, kinds)
+		held := r.subscription.Hold()
+		if held == nil { // there is another one: that comes with a wake
+			p.Fetched.Running = true
+			return
+		}
+		defer held.Release()
+		r.content = r.render(ctx, render.Tree{Commit: held.Commit, Dir: held.Dir}, settings.Source.Dir, kinds)
 		c = r.content
 	}
 	p.At, p.Plain = report.AtRendering, !c.rendered

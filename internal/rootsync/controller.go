@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
 // setupController hands each RootSync to its runner.
@@ -89,17 +91,21 @@ func (s *Syncer) stop(name object.Sync) {
 		<-r.ended
 	}
 	s.forget(name)
+	_ = s.hub.Follow(s.base, name, nil) // to watch less cannot fail
 }
 
 func (s *Syncer) forget(name object.Sync) {
-	s.wake(s.declarers.set(name, s.o.Clock.Now(), nil))
+	s.tell(s.declarers.set(name, s.o.Clock.Now(), nil))
 	s.stakesChanged(s.registry.Forget(name))
 }
 
-func (s *Syncer) wake(names []object.Sync) {
-	for _, name := range names {
+// tell has other RootSyncs look again at objects that they declare too.
+func (s *Syncer) tell(others map[object.Sync][]object.ID) {
+	for name, ids := range others {
 		if r := s.runner(name); r != nil {
-			r.wake()
+			for _, id := range ids {
+				r.observe(id)
+			}
 		}
 	}
 }

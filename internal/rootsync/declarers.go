@@ -29,30 +29,35 @@ func newDeclarers() *declarers {
 	return &declarers{of: map[object.ID][]object.Sync{}, has: map[object.Sync]sets.Set[object.ID]{}, since: map[object.Sync]time.Time{}}
 }
 
-// set says what a RootSync declares from now on, and returns the other RootSyncs that
-// declare any of what changed.
-func (d *declarers) set(s object.Sync, since time.Time, next sets.Set[object.ID]) []object.Sync {
+// set says what a RootSync declares from now on, and returns which other RootSyncs
+// declare what of that which changed.
+func (d *declarers) set(s object.Sync, since time.Time, next sets.Set[object.ID]) map[object.Sync][]object.ID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	former := d.has[s]
-	others := sets.New[object.Sync]()
+	others := map[object.Sync][]object.ID{}
+	tell := func(id object.ID) {
+		for _, other := range d.of[id] {
+			others[other] = append(others[other], id)
+		}
+	}
 	for id := range former.Difference(next) {
 		d.of[id] = slices.DeleteFunc(slices.Clone(d.of[id]), func(o object.Sync) bool { return o == s })
-		others.Insert(d.of[id]...)
+		tell(id)
 		if len(d.of[id]) == 0 {
 			delete(d.of, id)
 		}
 	}
 	d.since[s] = since
 	for id := range next.Difference(former) {
-		others.Insert(d.of[id]...)
+		tell(id)
 		d.of[id] = slices.SortedFunc(slices.Values(append(slices.Clone(d.of[id]), s)), d.older)
 	}
 	if d.has[s] = next; len(next) == 0 {
 		delete(d.has, s)
 		delete(d.since, s)
 	}
-	return sets.List(others.Delete(s))
+	return others
 }
 
 func (d *declarers) older(a, b object.Sync) int {

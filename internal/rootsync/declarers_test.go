@@ -24,7 +24,7 @@ func TestDeclarers_theOldestHasIt(t *testing.T) {
 	)
 	for _, order := range [][]object.Sync{{"old", "mid", "new"}, {"new", "mid", "old"}, {"mid", "old", "new"}} {
 		d := newDeclarers()
-		var told []object.Sync
+		var told map[object.Sync][]object.ID
 		for _, s := range order {
 			told = d.set(s, ages[s], sets.New(x))
 		}
@@ -34,7 +34,7 @@ func TestDeclarers_theOldestHasIt(t *testing.T) {
 		if got := d.owner(x); got != "old" {
 			t.Errorf("%v: %s has it", order, got)
 		}
-		if diff := cmp.Diff([]object.Sync{"mid", "new"}, d.set("old", ages["old"], sets.New(y))); diff != "" {
+		if diff := cmp.Diff(map[object.Sync][]object.ID{"mid": {x}, "new": {x}}, d.set("old", ages["old"], sets.New(y))); diff != "" {
 			t.Error(diff)
 		}
 		if got := d.owner(x); got != "mid" {

@@ -81,6 +81,7 @@ func (r *runner) observe(id object.ID) {
 func (r *runner) observeNamespace(name string) {
 	if e := r.runs(); e != nil {
 		e.ObserveNamespace(name)
+		e.Observe(object.NamespaceID(name)) // whose it is may be something else
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/render"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/source/git"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/watch"
 )
 
@@ -86,26 +87,21 @@ type Syncer struct {
 }
 
 // New makes a Syncer.
-func New(o Options) (*Syncer, error) {
-	config := o.Config()
+func New(o Options) *Syncer {
 	s := &Syncer{
 		o: o, client: o.Manager.GetClient(), events: o.Manager.GetEventRecorder("holdfast-sync"),
 		registry: namespaces.NewRegistry(), declarers: newDeclarers(), slots: semaphore.NewWeighted(calls),
 		renderer: render.New(render.Options{Clock: o.Clock}), identities: identity.NewKeeper(o.Manager.GetClient(), func() bool { return !o.Config().RequireRoleRefs }),
 		runners: map[object.Sync]*runner{}, started: make(chan struct{}),
 	}
-	var err error
-	if s.sources, err = source.New(source.Options{Dir: filepath.Join(o.Dir, "sources"), AllowFile: config.AllowFileSources, Clock: o.Clock}); err != nil {
-		return nil, fmt.Errorf("make a place for sources: %w", err)
-	}
 	s.hub = watch.New(watch.Options{
-		Dynamic: o.Dynamic, Metadata: o.Metadata, Kinds: o.Kinds.Current, Changed: s.observed, Synced: func(schema.GroupKind) { s.wakeAll() },
+		Dynamic: o.Dynamic, Metadata: o.Metadata, Kinds: o.Kinds.Current, Changed: s.observed, Synced: s.kindObserved,
 	})
 	s.spaces = &spaces{
 		client: s.client, registry: s.registry, clock: o.Clock, changed: s.namespaceChanged,
 		claims: func() bool { return *o.Config().Claims },
 	}
-	return s, nil
+	return s
 }
 
 // CacheOptions bind a cache to what a Syncer reads.
@@ -136,7 +132,10 @@ func (s *Syncer) SetupWithManager(mgr ctrl.Manager) error {
 
 // run says whom there is, and ends everything with the context.
 func (s *Syncer) run(ctx context.Context) error {
-	s.running.Go(func() { s.sources.Run(ctx) })
+	var err error
+	if s.sources, err = source.New(ctx, source.Options{Dir: filepath.Join(s.o.Dir, "sources"), Git: git.Options{AllowFile: s.o.Config().AllowFileSources}}); err != nil {
+		return err
+	}
 	var all configsyncv1beta1.RootSyncList
 	if err := s.client.List(ctx, &all, client.InNamespace(object.SyncNamespace)); err != nil {
 		return fmt.Errorf("list RootSyncs: %w", err)
@@ -163,6 +162,7 @@ func (s *Syncer) run(ctx context.Context) error {
 	<-ctx.Done()
 	s.running.Wait()
 	s.hub.Wait()
+	s.sources.Wait()
 	return nil
 }
 
@@ -171,7 +171,12 @@ func (s *Syncer) kindsChanged() {
 	if err := s.hub.Refresh(context.Background()); err != nil {
 		ctrl.Log.Error(err, "Kinds cannot be watched")
 	}
-	s.wakeAll()
+	for _, r := range s.all() {
+		if e := r.runs(); e != nil {
+			e.ObserveKinds()
+		}
+		r.wake()
+	}
 }
 
 // stakesChanged has namespaces looked at again: all of them, the first time that all
@@ -211,6 +216,15 @@ func (s *Syncer) runner(name object.Sync) *runner {
 func (s *Syncer) observed(id object.ID) {
 	for _, r := range s.all() {
 		r.observe(id)
+	}
+}
+
+// kindObserved passes on that the shared watch of a kind has begun, or cannot.
+func (s *Syncer) kindObserved(gk schema.GroupKind) {
+	for _, r := range s.all() {
+		if e := r.runs(); e != nil {
+			e.ObserveKind(gk)
+		}
 	}
 }
 
