@@ -34,25 +34,12 @@ func Report(f Facts, former configsyncv1beta1.RootSyncStatus, now time.Time) con
 // reportProgress writes the three parts, and the condition about them where it counts.
 func reportProgress(p Progress, share int, counts bool, s *configsyncv1beta1.RootSyncStatus, c *conditions) {
 	parts := [3]*configsyncv1beta1.StageStatus{&s.Source.StageStatus, &s.Rendering.StageStatus, &s.Sync.StageStatus}
-	var changed [3]bool
-	for i, r := range p.results() {
-		// Who waits for a commit waits until it is applied, and not until that begins.
-		want := stageStatus(r, *parts[i], Stage(i) == AtSync && r.Running, share)
-		changed[i] = !equality.Semantic.DeepEqual(*parts[i], want)
-		*parts[i] = want
-	}
+	changed := reportParts(p, share, parts)
 	if message := renderingMessage(p); !p.Rendered.empty() && s.Rendering.Message != message {
 		s.Rendering.Message, changed[AtRendering] = message, true
 	}
-	if result := p.results()[p.At]; counts && !result.empty() {
-		want := syncing(p, result)
-		want.ErrorSourceRefs, want.ErrorSummary = countUntil(p.At, parts)
-		// The condition is as old as the part that it is about.
-		if c.set(want) {
-			changed[p.At] = true
-		} else if changed[p.At] {
-			c.get(want.Type).LastUpdateTime = c.now
-		}
+	if counts {
+		changed[p.At] = reportSyncing(p, parts, changed[p.At], c)
 	}
 	for i, part := range parts {
 		if changed[i] {
@@ -65,6 +52,35 @@ func reportProgress(p Progress, share int, counts bool, s *configsyncv1beta1.Roo
 	c.reportNamespaces(p.Missing)
 }
 
+// reportParts says which parts have changed.
+func reportParts(p Progress, share int, parts [3]*configsyncv1beta1.StageStatus) (changed [3]bool) {
+	for i, r := range p.results() {
+		// Who waits for a commit waits until it is applied, and not until that begins.
+		want := stageStatus(r, *parts[i], Stage(i) == AtSync && r.Running, share)
+		changed[i] = !equality.Semantic.DeepEqual(*parts[i], want)
+		*parts[i] = want
+	}
+	return changed
+}
+
+// reportSyncing writes the condition Syncing, which is as old as the part that it is
+// about: that changes with it, and it with that.
+func reportSyncing(p Progress, parts [3]*configsyncv1beta1.StageStatus, partChanged bool, c *conditions) (changed bool) {
+	result := p.results()[p.At]
+	if result.empty() {
+		return partChanged
+	}
+	want := syncing(p, result)
+	want.ErrorSourceRefs, want.ErrorSummary = countUntil(p.At, parts)
+	if c.set(want) {
+		return true
+	}
+	if partChanged {
+		c.get(want.Type).LastUpdateTime = c.now
+	}
+	return partChanged
+}
+
 func (p Progress) results() [3]Result { return [3]Result{p.Fetched, p.Rendered, p.Synced} }
 
 // stageStatus is a part of the status. Where its place is kept, only its errors are new.
@@ -74,21 +90,21 @@ func stageStatus(r Result, former configsyncv1beta1.StageStatus, keepPlace bool,
 	}
 	s := former
 	if !keepPlace {
-		s.Git, s.OCI, s.Helm = place(r.Source)
-		s.Commit = r.Commit
+		s.Git, s.OCI = place(r.Source)
+		s.Helm, s.Commit = nil, r.Commit
 	}
 	s.Errors, s.ErrorSummary = reported(r.Errors, share)
 	return s
 }
 
-func place(s spec.Source) (*configsyncv1beta1.GitStatus, *configsyncv1beta1.OCIStatus, *configsyncv1beta1.HelmStatus) {
+func place(s spec.Source) (*configsyncv1beta1.GitStatus, *configsyncv1beta1.OCIStatus) {
 	switch s.Type {
 	case configsyncv1beta1.SourceGit:
-		return &configsyncv1beta1.GitStatus{Repo: s.Address, Revision: s.Revision, Branch: s.Branch, Dir: s.Dir}, nil, nil
+		return &configsyncv1beta1.GitStatus{Repo: s.Address, Revision: s.Revision, Branch: s.Branch, Dir: s.Dir}, nil
 	case configsyncv1beta1.SourceOCI:
-		return nil, &configsyncv1beta1.OCIStatus{Image: s.Address, Dir: s.Dir}, nil
+		return nil, &configsyncv1beta1.OCIStatus{Image: s.Address, Dir: s.Dir}
 	}
-	return nil, nil, nil
+	return nil, nil
 }
 
 func renderingMessage(p Progress) string {

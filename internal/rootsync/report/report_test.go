@@ -345,3 +345,28 @@ func TestSmaller_halvesTheErrorsUntilThereAreNone(t *testing.T) {
 		}
 	}
 }
+
+// TestReport_ofATakeOver has nothing to write where Config Sync has synced what is there.
+func TestReport_ofATakeOver(t *testing.T) {
+	t.Parallel()
+	var former configsyncv1beta1.RootSyncStatus
+	stage := `gitStatus: {repo: https://h/r, revision: HEAD, branch: main, dir: .}, commit: c1, errorSummary: {}`
+	if err := yaml.Unmarshal([]byte(`
+observedGeneration: 2
+reconciler: root-reconciler-a
+lastSyncedCommit: c1
+source: {`+stage+`, lastUpdate: "2025-01-01T00:00:01Z"}
+rendering: {`+stage+`, lastUpdate: "2025-01-01T00:00:02Z", message: Rendering skipped}
+sync: {`+stage+`, lastUpdate: "2025-01-01T00:00:03Z"}
+conditions:
+- {type: Reconciling, status: "False", lastUpdateTime: "2025-01-01T00:00:00Z", lastTransitionTime: "2025-01-01T00:00:00Z"}
+- {type: Stalled, status: "False", lastUpdateTime: "2025-01-01T00:00:00Z", lastTransitionTime: "2025-01-01T00:00:00Z"}
+- {type: Syncing, status: "False", reason: Sync, message: Sync Completed, commit: c1, errorSummary: {},
+   lastUpdateTime: "2025-01-01T00:00:03Z", lastTransitionTime: "2025-01-01T00:00:03Z"}
+`), &former); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(former, Report(synced("c1"), former, clock)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

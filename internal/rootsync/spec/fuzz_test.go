@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func FuzzRead(f *testing.F) {
 		}
 		s, wrong := Read(rs)
 		Ignored(rs)
-		if after, err := json.Marshal(rs); err != nil || string(after) != string(before) {
+		if after, err := json.Marshal(rs); err != nil || !bytes.Equal(after, before) {
 			t.Fatalf("the RootSync has changed from %s to %s, %v", before, after, err)
 		}
 		checkSettings(t, s)
