@@ -31,6 +31,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case fault.Stall:
+		s.stalled.Add(1)
+		defer s.stalled.Add(-1)
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the client is not seen
 		<-r.Context().Done()
 		return

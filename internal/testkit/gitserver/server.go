@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/loopback"
@@ -64,6 +65,8 @@ type Server struct {
 	backend string // "git http-backend"
 	address string
 	cert    *loopback.Certificate
+
+	stalled atomic.Int64
 
 	mu     sync.Mutex
 	http   *http.Server
@@ -175,6 +178,9 @@ func (s *Server) SetFault(f Fault) {
 	defer s.mu.Unlock()
 	s.fault = f
 }
+
+// Stalled is how many requests wait now because of Fault.Stall.
+func (s *Server) Stalled() int { return int(s.stalled.Load()) }
 
 // Rename sends on whoever asks for a repository by its old name.
 func (s *Server) Rename(before, now string) {

@@ -177,13 +177,17 @@ func (r *Repository) Resolve(ctx context.Context, t remote.Target) (string, *knv
 	name, branch := wanted(t)
 	switch {
 	case len(r.refs) == 0:
-		return "", knv.New(knv.Source, "the Git repository %s is empty; push a commit", r.address.url)
+		return "", missing("the Git repository %s is empty; push a commit", r.address.url)
 	case branch:
-		return "", knv.New(knv.Source, "the Git repository %s has no branch %q, but %s; correct spec.git.branch, or push it", r.address.url, name, r.refs.names())
+		return "", missing("the Git repository %s has no branch %q, but %s; correct spec.git.branch, or push it", r.address.url, name, r.refs.names())
 	case !isShort(name):
-		return "", knv.New(knv.Source, "the Git repository %s has no tag, branch or commit %q; correct spec.git.revision, or push it", r.address.url, name)
+		return "", missing("the Git repository %s has no tag, branch or commit %q; correct spec.git.revision, or push it", r.address.url, name)
 	}
 	return r.search(ctx, name, t.Depth)
+}
+
+func missing(format string, args ...any) *knv.Error {
+	return knv.New(knv.Source, format, args...).Because(remote.ErrMissing)
 }
 
 // search looks for an abbreviated commit in the history.
@@ -191,10 +195,10 @@ func (r *Repository) search(ctx context.Context, short string, depth int) (strin
 	if id := r.found[short]; id != "" {
 		return id, nil
 	}
-	missing := knv.New(knv.Source, "the Git repository %s has no tag or branch %q, and no commit that begins with it among the last of each branch; "+
+	notFound := missing("the Git repository %s has no tag or branch %q, and no commit that begins with it among the last of each branch; "+
 		"give the commit in full in spec.git.revision, or raise spec.override.gitSyncDepth", r.address.url, short)
 	if r.missed[short] == r.listed {
-		return "", missing
+		return "", notFound
 	}
 	if err := r.fetchHistory(ctx, r.refs.any(), depth); err != nil {
 		return "", r.explain(err)
@@ -205,7 +209,7 @@ func (r *Repository) search(ctx context.Context, short string, depth int) (strin
 		return "", r.explain(err)
 	case err != nil:
 		r.missed[short] = r.listed
-		return "", missing
+		return "", notFound
 	}
 	r.found[short] = id
 	return id, nil

@@ -72,6 +72,10 @@ func (l Limits) OrDefaults() Limits {
 	}
 }
 
+// ErrMissing is the cause of an error about a branch or a revision that is not there: the
+// next look at the server may show it.
+var ErrMissing = errors.New("it is not there")
+
 // contentError is about what a commit or an image has in it.
 type contentError struct{ error }
 
