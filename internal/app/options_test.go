@@ -130,7 +130,7 @@ func TestWeakPoint17_theClientHasNoLimitOfItsOwn(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rc, err := restConfig(file)
+	rc, err := restConfig(file, name)
 	if err != nil {
 		t.Fatal(err)
 	}
