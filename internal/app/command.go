@@ -17,10 +17,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/source/git/helper"
 )
 
 // Main runs the manager and returns the exit code of the process.
 func Main() int {
+	if code, asked := helper.Main(); asked { // by git, which the sync runs
+		return code
+	}
 	ctx := ctrl.SetupSignalHandler()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -37,27 +41,38 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newGuardCommand())
+	root.AddCommand(newGuardCommand(), newSyncCommand())
 	return root
 }
 
 func newGuardCommand() *cobra.Command {
 	o := NewOptions()
+	return newWorkload("guard", "Guard an API server: admission objects, webhooks and the controllers behind them",
+		o.Flags(), o.Validate, &o.Common, func(ctx context.Context) error { return run(ctx, o) })
+}
+
+func newSyncCommand() *cobra.Command {
+	o := NewSyncOptions()
+	return newWorkload("sync", "Keep a cluster as RootSyncs say: from Git repositories and images",
+		o.Flags(), o.Validate, &o.Common, func(ctx context.Context) error { return runSync(ctx, o) })
+}
+
+// newWorkload is the command of one workload.
+func newWorkload(name, short string, sets cliflag.NamedFlagSets, validate func() error, common *Common, start func(context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "guard",
-		Short: "Guard an API server: admission objects, webhooks and the controllers behind them",
+		Use:   name,
+		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Validate(); err != nil {
+			if err := validate(); err != nil {
 				return err
 			}
-			if err := setupLogging(o.LogLevel); err != nil {
+			if err := setupLogging(common.LogLevel); err != nil {
 				return err
 			}
-			return run(cmd.Context(), o)
+			return start(cmd.Context())
 		},
 	}
-	sets := o.Flags()
 	for _, set := range sets.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}

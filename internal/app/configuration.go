@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/platform/features"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
@@ -82,14 +83,7 @@ func watchConfiguration(mgr ctrl.Manager, o *Common, store *config.Store) error 
 
 // loader checks what this package alone can know beside what the file says.
 func (g *guard) loader() config.Loader {
-	return config.Loader{Overrides: g.overrides, Validators: []config.Validator{
-		settings.Validate,
-		func(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
-			if _, err := g.gates.Check(c.FeatureGates); err != nil {
-				return field.ErrorList{field.Invalid(field.NewPath("featureGates"), c.FeatureGates, err.Error())}
-			}
-			return nil
-		},
+	return config.Loader{Overrides: g.overrides, Validators: append(validators(g.gates),
 		func(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 			if g.config == nil || c.Certificates.SecretName == g.secretName() {
 				return nil
@@ -97,7 +91,20 @@ func (g *guard) loader() config.Loader {
 			return field.ErrorList{field.Forbidden(field.NewPath("certificates", "secretName"),
 				"it is fixed while Holdfast runs, at "+g.secretName()+"; to change it let the Role holdfast-guard name the other Secret, stop Holdfast, change this and start it again")}
 		},
-	}}
+	)}
+}
+
+// validators are those of every workload: a file is valid for all of them or for none.
+func validators(gates *features.Gates) []config.Validator {
+	return []config.Validator{
+		settings.Validate,
+		func(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
+			if _, err := gates.Check(c.FeatureGates); err != nil {
+				return field.ErrorList{field.Invalid(field.NewPath("featureGates"), c.FeatureGates, err.Error())}
+			}
+			return nil
+		},
+	}
 }
 
 // readEnvironment reads the variables and the flags that go before the

@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -173,6 +174,8 @@ func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.
 		}
 	}
 	d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)
-	d.Policies = append(d.Policies, writers.Policy(marked, self.Users))
+	// The sync writes claims too.
+	syncUser := "system:serviceaccount:" + self.Namespace + ":" + syncName
+	d.Policies = append(d.Policies, writers.Policy(marked, append(slices.Clone(self.Users), syncUser)))
 	return d, nil
 }

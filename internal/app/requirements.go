@@ -26,8 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 )
 
@@ -39,7 +41,9 @@ type schemeType = runtime.Scheme
 
 func newScheme() (*schemeType, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, hncv1alpha2.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, hncv1alpha2.AddToScheme, configsyncv1beta1.AddToScheme, kptv1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("build scheme: %w", err)
 		}

@@ -118,6 +118,13 @@ func CacheOptions() map[client.Object]cache.ByObject {
 	}
 }
 
+// CachedObjects are what is read, each in the form in which it is.
+func CachedObjects() []client.Object {
+	return []client.Object{
+		&configsyncv1beta1.RootSync{}, &corev1.Secret{}, &corev1.ServiceAccount{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRoleBinding{}, namespaceMetadata(),
+	}
+}
+
 // SetupWithManager adds what follows RootSyncs to the manager. All of it runs on the
 // leader.
 func (s *Syncer) SetupWithManager(mgr ctrl.Manager) error {

@@ -47,6 +47,8 @@ type Env struct {
 	Client client.Client
 	// Manager is nil where Options.NoManager was given.
 	Manager *manager.Process
+	// Sync is nil but for SharedSync.
+	Sync *manager.Process
 
 	dir         string
 	binary      string

@@ -134,6 +134,9 @@ func sharedCluster(ctx context.Context, path string) (*cluster.Cluster, error) {
 func endShared(ctx context.Context) error {
 	var errs []error
 	e := shared.env
+	if e.Sync != nil {
+		errs = append(errs, e.Sync.Stop())
+	}
 	if e.Manager != nil {
 		errs = append(errs, e.Manager.Stop())
 	}
@@ -142,6 +145,12 @@ func endShared(ctx context.Context) error {
 		for _, path := range shared.extra.Manifests {
 			_, err := manager.Kubectl(ctx, e.Cluster, "delete", "--ignore-not-found", "-f", path)
 			errs = append(errs, err)
+		}
+		if e.Sync != nil {
+			for _, path := range syncManifests {
+				_, err := manager.Kubectl(ctx, e.Cluster, "delete", "--ignore-not-found", "-f", path)
+				errs = append(errs, err)
+			}
 		}
 	}
 	return errors.Join(append(errs, e.Stop(), os.RemoveAll(e.dir))...)

@@ -1,0 +1,231 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/cli/flag"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/platform/features"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/rootsync"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// syncName is the sync's: of its leader election, and of its events' source.
+const syncName = "holdfast-sync"
+
+// SyncOptions are those of the sync.
+type SyncOptions struct {
+	Common
+	// CacheDir is for sources.
+	CacheDir string
+}
+
+// NewSyncOptions are the defaults.
+func NewSyncOptions() *SyncOptions {
+	return &SyncOptions{Common: newCommon(), CacheDir: filepath.Join(os.TempDir(), syncName)}
+}
+
+// Flags are the command line, in sections.
+func (o *SyncOptions) Flags() flag.NamedFlagSets {
+	var sets flag.NamedFlagSets
+	o.addClusterFlags(sets.FlagSet("Cluster"))
+	o.addConfigurationFlags(sets.FlagSet("Configuration"))
+	o.addOperationFlags(sets.FlagSet("Operation"))
+	sets.FlagSet("Sources").StringVar(&o.CacheDir, "cache-dir", o.CacheDir,
+		"folder for what is fetched from sources. It is emptied at the start, and no other process may use it.")
+	return sets
+}
+
+// Validate checks the options.
+func (o *SyncOptions) Validate() error {
+	errs := o.validate()
+	if o.CacheDir == "" {
+		errs = append(errs, errors.New("--cache-dir is empty"))
+	}
+	return errors.Join(errs...)
+}
+
+// runSync starts everything and ends with the context.
+func runSync(ctx context.Context, o *SyncOptions) error {
+	rc, err := restConfig(o.Kubeconfig, syncName)
+	if err != nil {
+		return err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	direct, err := client.New(rc, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	if err := requireSync(ctx, direct); err != nil {
+		return err
+	}
+	store, err := syncConfiguration(ctx, o, direct)
+	if err != nil {
+		return err
+	}
+	mgr, err := newSyncManager(rc, scheme, o)
+	if err != nil {
+		return fmt.Errorf("make manager: %w", err)
+	}
+	if err := watchConfiguration(mgr, &o.Common, store); err != nil {
+		return err
+	}
+	if err := config.RegisterMetrics(metrics.Registry, store); err != nil {
+		return err
+	}
+	if err := addSync(ctx, mgr, rc, o, store); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// syncConfiguration reads the configuration that the process starts with.
+func syncConfiguration(ctx context.Context, o *SyncOptions, direct client.Reader) (*config.Store, error) {
+	gates, err := features.New(gateSpecs, o.EmulatedVersion)
+	if err != nil {
+		return nil, err
+	}
+	store, err := loadConfiguration(ctx, &o.Common, config.Loader{Validators: validators(gates)}, direct)
+	if err != nil {
+		return nil, err
+	}
+	store.OnChange(func() { logConfiguration(store.Current()) })
+	return store, nil
+}
+
+// addSync adds what follows RootSyncs.
+func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOptions, store *config.Store) error {
+	d, err := dynamic.NewForConfig(rc)
+	if err != nil {
+		return fmt.Errorf("make dynamic client: %w", err)
+	}
+	m, err := metadata.NewForConfig(rc)
+	if err != nil {
+		return fmt.Errorf("make metadata client: %w", err)
+	}
+	finder, err := discovery.NewDiscoveryClientForConfig(rc)
+	if err != nil {
+		return fmt.Errorf("make discovery client: %w", err)
+	}
+	kinds := inventory.NewKinds(finder, d, m)
+	if err := mgr.Add(kinds); err != nil {
+		return err
+	}
+	s := rootsync.New(rootsync.Options{
+		Manager: mgr, REST: rc, Dynamic: d, Metadata: m, Kinds: kinds, Dir: o.CacheDir, Clock: clock.RealClock{},
+		Config: func() configv1alpha1.RootSyncConfiguration { return store.Current().RootSync },
+	})
+	if err := s.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	informers, err := startInformers(ctx, mgr.GetCache(), rootsync.CachedObjects())
+	if err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("caches", func(*http.Request) error {
+		if slices.ContainsFunc(informers, func(i cache.Informer) bool { return !i.HasSynced() }) || kinds.Current() == nil {
+			return errors.New("the caches are not complete yet")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return mgr.AddHealthzCheck("ping", healthz.Ping)
+}
+
+func newSyncManager(rc *rest.Config, scheme *schemeType, o *SyncOptions) (ctrl.Manager, error) {
+	byObject := rootsync.CacheOptions()
+	if o.ConfigMap != "" {
+		byObject[&corev1.ConfigMap{}] = cache.ByObject{
+			Namespaces: map[string]cache.Config{o.Namespace: {}}, Field: fields.OneTermEqualSelector("metadata.name", o.ConfigMap),
+		}
+	}
+	return ctrl.NewManager(rc, ctrl.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			ByObject: byObject, ReaderFailOnMissingInformer: true, DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		Client:                        client.Options{Cache: &client.CacheOptions{}},
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		HealthProbeBindAddress:        o.ProbeBindAddress,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              syncName,
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaseDuration,
+		RenewDeadline:                 &o.RenewDeadline,
+		RetryPeriod:                   &o.RetryPeriod,
+	})
+}
+
+// requireSync checks that the API server serves what RootSyncs stand on, and that nobody
+// else has them.
+func requireSync(ctx context.Context, c client.Client) error {
+	const remedy = "apply config/crd/configsync first"
+	for _, o := range []client.Object{&configsyncv1beta1.RootSync{}, &kptv1alpha1.ResourceGroup{}} {
+		err := retry(ctx, func(context.Context) error {
+			_, err := c.IsObjectNamespaced(o)
+			return err
+		})
+		if meta.IsNoMatchError(err) {
+			return fmt.Errorf("the API server does not serve %T: %s", o, remedy)
+		}
+		if err != nil {
+			return fmt.Errorf("ask the API server what it serves: %w", err)
+		}
+	}
+	return refuseConfigSync(ctx, c)
+}
+
+// refuseConfigSync fails while Config Sync runs: it holds no lease that would keep the
+// two apart, and both would write the same objects.
+func refuseConfigSync(ctx context.Context, c client.Client) error {
+	const name = "reconciler-manager"
+	d := &appsv1.Deployment{}
+	err := retry(ctx, func(ctx context.Context) error {
+		return c.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: name}, d)
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for Config Sync: %w", err)
+	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0 && d.Status.Replicas == 0:
+		return nil
+	}
+	return fmt.Errorf("Config Sync runs: the Deployment %s in %s has replicas. Two that sync the same RootSyncs work against each other: "+
+		"kubectl scale deployment %s -n %s --replicas=0, then delete its reconcilers, as docs/guides/from-config-sync.md says", name, object.SyncNamespace, name, object.SyncNamespace)
+}

@@ -1,0 +1,240 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/gitserver"
+)
+
+const (
+	within = "90s"
+	often    = "50ms"
+)
+
+// rig has RootSyncs of one test, whose names and namespaces begin with its prefix.
+type rig struct {
+	*testkit.Env
+	*gomega.WithT
+	t      *testing.T
+	prefix string
+	git    *gitserver.Server
+}
+
+func shared(t *testing.T) *rig {
+	t.Helper()
+	return newRig(t, testkit.SharedSync(t))
+}
+
+func newRig(t *testing.T, e *testkit.Env) *rig {
+	t.Helper()
+	r := &rig{Env: e, WithT: gomega.NewWithT(t), t: t, git: gitserver.Start(t, gitserver.Options{})}
+	r.prefix = strings.TrimPrefix(e.Namespace(t), "test-") // a namespace, for a name that is nobody else's
+	t.Cleanup(r.end)
+	return r
+}
+
+// end takes the RootSyncs away with what they have.
+func (r *rig) end() {
+	ctx := context.WithoutCancel(r.t.Context())
+	var all configsyncv1beta1.RootSyncList
+	if err := r.Client.List(ctx, &all, client.InNamespace(object.SyncNamespace)); err != nil {
+		r.t.Error(err)
+	}
+	for i := range all.Items {
+		if rs := &all.Items[i]; strings.HasPrefix(rs.Name, r.prefix) {
+			if r.t.Failed() {
+				r.t.Logf("RootSync %s: %s", rs.Name, r.Kubectl(r.t, "get", "rootsync", rs.Name, "-n", object.SyncNamespace, "-o", "yaml").Stdout)
+			}
+			if err := r.Client.Delete(ctx, rs); client.IgnoreNotFound(err) != nil {
+				r.t.Error(err)
+			}
+		}
+	}
+	if r.t.Failed() && r.Sync != nil {
+		r.t.Logf("the log of the sync ends:\n%s", r.Sync.LogTail())
+	}
+}
+
+// name is the name of a RootSync or a namespace of the test.
+func (r *rig) name(short string) string { return r.prefix + "-" + short }
+
+// long spells out names: {a} is r.name("a").
+func (r *rig) long(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if !found || !closed || strings.ContainsAny(name, " :,\"") || name == "" {
+			b.WriteString(before)
+			if !found {
+				return b.String()
+			}
+			b.WriteString("{")
+			text = rest
+			continue
+		}
+		b.WriteString(before + r.name(name))
+		text = after
+	}
+}
+
+// files are those of a commit, with names spelled out.
+func (r *rig) files(pairs ...string) map[string]string {
+	out := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		out[pairs[i]] = r.long(pairs[i+1])
+	}
+	return out
+}
+
+// repo is the repository of a RootSync.
+func (r *rig) repo(sync string) *gitserver.Repo { return r.git.Repo(r.t, sync) }
+
+// commit commits files, and only these, and returns what the commit is called.
+func (r *rig) commit(sync string, pairs ...string) string {
+	r.t.Helper()
+	return r.repo(sync).Commit(r.t, r.files(pairs...))
+}
+
+// sync makes a RootSync of the repository of its name. Lines of its spec can be added.
+func (r *rig) sync(short string, more ...string) {
+	r.t.Helper()
+	r.Apply(r.t, object.SyncNamespace, fmt.Sprintf(`
+apiVersion: configsync.gke.io/v1beta1
+kind: RootSync
+metadata:
+  name: %s
+spec:
+  sourceFormat: unstructured
+  git: {repo: %q, branch: main, auth: none, period: 1s}
+%s`, r.name(short), r.repo(short).URL(), strings.Join(more, "\n")))
+}
+
+func (r *rig) annotate(short, annotation string) {
+	r.t.Helper()
+	if out := r.Kubectl(r.t, "annotate", "--overwrite", "rootsync", r.name(short), "-n", object.SyncNamespace, annotation); out.Code != 0 {
+		r.t.Fatal(out.Stderr)
+	}
+}
+
+func (r *rig) rootSync(short string) *configsyncv1beta1.RootSync {
+	rs := &configsyncv1beta1.RootSync{}
+	if err := r.Client.Get(r.t.Context(), client.ObjectKey{Namespace: object.SyncNamespace, Name: r.name(short)}, rs); err != nil {
+		rs.Status.Reconciler = err.Error()
+	}
+	return rs
+}
+
+// synced waits until a commit is synced without errors.
+func (r *rig) synced(short, commit string) {
+	r.t.Helper()
+	r.Eventually(func() string { return r.status(short) }, within, often).Should(gomega.Equal("synced "+commit), short)
+}
+
+// status is "synced COMMIT", or what is wrong.
+func (r *rig) status(short string) string {
+	rs := r.rootSync(short)
+	var errs []string
+	for _, list := range [][]configsyncv1beta1.Error{rs.Status.Source.Errors, rs.Status.Rendering.Errors, rs.Status.Sync.Errors} {
+		for _, e := range list {
+			line, _, _ := strings.Cut(e.ErrorMessage, "\n")
+			errs = append(errs, line)
+		}
+	}
+	state := "no condition"
+	for _, c := range rs.Status.Conditions {
+		switch {
+		case c.Type == configsyncv1beta1.ConditionStalled && c.Status == "True":
+			return "stalled: " + c.Message
+		case c.Type == configsyncv1beta1.ConditionSyncing && c.Status == "True":
+			state = "syncing " + c.Message
+		case c.Type == configsyncv1beta1.ConditionSyncing:
+			state = "synced " + rs.Status.LastSyncedCommit
+		}
+	}
+	if rs.Status.Source.Commit != rs.Status.Sync.Commit {
+		state = "fetched " + rs.Status.Source.Commit
+	}
+	if len(errs) > 0 {
+		return strings.Join(errs, " | ")
+	}
+	return state
+}
+
+// says waits until the status has something in it.
+func (r *rig) says(short, text string) {
+	r.t.Helper()
+	r.Eventually(func() string { return r.status(short) }, within, often).Should(gomega.ContainSubstring(r.long(text)), short)
+}
+
+var kinds = map[string]schema.GroupVersionKind{
+	"cm":   {Version: "v1", Kind: "ConfigMap"},
+	"ns":   {Version: "v1", Kind: "Namespace"},
+	"role": {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+}
+
+// object reads an object: "cm a/x" or "ns a"; nil if there is none.
+func (r *rig) object(kind, at string) *unstructured.Unstructured {
+	r.t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kinds[kind])
+	namespace, name, inside := strings.Cut(at, "/")
+	key := client.ObjectKey{Name: r.name(namespace)}
+	if inside {
+		key = client.ObjectKey{Namespace: r.name(namespace), Name: name}
+	}
+	if err := r.Client.Get(r.t.Context(), key, u); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			r.t.Fatal(err)
+		}
+		return nil
+	}
+	return u
+}
+
+// manager waits until an object has a manager; "" stands for none, and "-" for no object.
+func (r *rig) manager(kind, at, sync string) {
+	r.t.Helper()
+	want := sync
+	if sync != "" && sync != "-" {
+		want = object.Sync(r.name(sync)).Manager()
+	}
+	r.Eventually(func() string {
+		o := r.object(kind, at)
+		if o == nil || o.GetDeletionTimestamp() != nil {
+			return "-"
+		}
+		return o.GetAnnotations()[object.AnnotationManager]
+	}, within, often).Should(gomega.Equal(want), "%s %s", kind, at)
+}
+
+// cm and ns are manifests.
+func cm(namespace, name, value string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: \"{%s}\"}\ndata: {v: %q}\n---\n", name, namespace, value)
+}
+
+func ns(name string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: \"{%s}\"}\n---\n", name)
+}
+
+// unstructuredString is a field of an object that may not be there.
+func unstructuredString(o *unstructured.Unstructured, fields ...string) (string, bool, error) {
+	if o == nil {
+		return "", false, nil
+	}
+	return unstructured.NestedString(o.Object, fields...)
+}

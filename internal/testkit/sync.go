@@ -1,0 +1,76 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
+)
+
+// syncManifests are what the workload "sync" needs beside Holdfast itself.
+var syncManifests = []string{"config/crd/configsync", "config/rbac/sync.yaml"}
+
+// syncConfiguration lets tests have their repositories in folders.
+const syncConfiguration = configurationHead + "rootSync: {allowFileSources: true}\n"
+
+var sharedSync struct {
+	sync.Once
+	err error
+}
+
+// SharedSync is Shared with the workload "sync" beside the guard.
+func SharedSync(t testing.TB) *Env {
+	t.Helper()
+	e := Shared(t)
+	sharedSync.Do(func() {
+		e.Sync, sharedSync.err = e.startSync(context.Background(), e.dir, patient) // it outlives the first test that asks for it
+	})
+	if sharedSync.err != nil {
+		t.Fatalf("start the shared sync: %v", sharedSync.err)
+	}
+	return e
+}
+
+// StartSync starts a "sync" of the test's own, which ends with it. A cluster can have
+// several, of which one leads.
+func (e *Env) StartSync(t testing.TB, args ...string) *manager.Process {
+	t.Helper()
+	p, err := e.startSync(t.Context(), t.TempDir(), args)
+	if err != nil {
+		t.Fatalf("start sync: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log of the sync ends:\n%s", p.LogTail())
+		}
+		_ = p.Kill()
+	})
+	return p
+}
+
+func (e *Env) startSync(ctx context.Context, dir string, args []string) (*manager.Process, error) {
+	for _, path := range syncManifests {
+		if _, err := manager.Kubectl(ctx, e.Cluster, "apply", "--server-side", "-f", path); err != nil {
+			return nil, fmt.Errorf("apply %s: %w", path, err)
+		}
+	}
+	if _, err := manager.Kubectl(ctx, e.Cluster, "wait", "--for=condition=Established", "--timeout=60s", "-f", syncManifests[0]); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "sync.yaml")
+	if err := os.WriteFile(file, []byte(syncConfiguration), 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	return manager.Start(ctx, e.Cluster, manager.Options{
+		Workload: manager.Sync, Binary: e.binary, Dir: dir, Env: e.managerEnv,
+		Args: slices.Concat([]string{"--config", file, "--config-map", "", "--cache-dir", filepath.Join(dir, "sources")}, args),
+	})
+}
