@@ -22,7 +22,7 @@ import (
 
 const (
 	within = "90s"
-	often    = "50ms"
+	often  = "50ms"
 )
 
 // rig has RootSyncs of one test, whose names and namespaces begin with its prefix.
@@ -122,6 +122,16 @@ spec:
   sourceFormat: unstructured
   git: {repo: %q, branch: main, auth: none, period: 1s}
 %s`, r.name(short), r.repo(short).URL(), strings.Join(more, "\n")))
+}
+
+// syncOf commits one file, makes a RootSync of it, and returns the commit once it is
+// synced.
+func (r *rig) syncOf(short, text string, more ...string) string {
+	r.t.Helper()
+	commit := r.commit(short, "x.yaml", text)
+	r.sync(short, more...)
+	r.synced(short, commit)
+	return commit
 }
 
 func (r *rig) annotate(short, annotation string) {
