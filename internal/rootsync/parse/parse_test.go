@@ -340,10 +340,11 @@ func TestParse_allErrorsAreTold(t *testing.T) {
 
 func TestDocuments_nothingIsLargerThanTheMemory(t *testing.T) {
 	t.Parallel()
-	budget := len(configMap) + 10
+	budget := 3 * len(configMap)
 	if docs, err := documents([]byte(configMap), &budget); err != nil || len(docs) != 1 {
 		t.Error(docs, err)
 	}
+	budget = len(configMap) / 2
 	if docs, err := documents([]byte(configMap), &budget); !errors.Is(err, errTotal) || len(docs) > 0 {
 		t.Error(docs, err)
 	}
