@@ -79,7 +79,7 @@ func decode(doc []byte) (m map[string]any, size int, err error) {
 	}
 	var value any
 	strict, err := json.UnmarshalStrict(data, &value, json.DisallowDuplicateFields)
-	if err = errors.Join(append(strict, err)...); err != nil {
+	if err := errors.Join(append(strict, err)...); err != nil {
 		return nil, size, err
 	}
 	m, isMap := value.(map[string]any)

@@ -201,7 +201,9 @@ spec: {int: 1, big: 9007199254740993, float: 1.5, exp: 1e3, hex: 0x10, octal: 06
 	}
 }
 
-func meta(s string) string { return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, " + s + "}\n" }
+func meta(s string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, " + s + "}\n"
+}
 
 func annotated(s string) string { return meta("annotations: {" + s + "}") }
 

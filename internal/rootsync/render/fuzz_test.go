@@ -45,7 +45,7 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kustomization, other string) {
 		root := t.TempDir()
 		for name, text := range map[string]string{
-			"canary.yaml": strings.Replace(object, "{a: b}", "{a: canary}", 1),
+			"canary.yaml":               strings.Replace(object, "{a: b}", "{a: canary}", 1),
 			"repo/a/kustomization.yaml": kustomization, "repo/a/x.yaml": other,
 			"repo/base/kustomization.yaml": "resources: [x.yaml]\n", "repo/base/x.yaml": object,
 		} {
@@ -54,7 +54,7 @@ func FuzzRender(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.Symlink("../../canary.yaml", filepath.Join(root, "repo/a/link")); err != nil {
+		if err := os.Symlink("../../canary.yaml", filepath.Join(root, "repo", "a", "link")); err != nil {
 			t.Fatal(err)
 		}
 		o := Options{Time: 5 * time.Second, Files: 200, Input: 1 << 20, Output: 1 << 20}
