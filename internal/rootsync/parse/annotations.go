@@ -57,7 +57,8 @@ func labels(o *unstructured.Unstructured) []*knv.Error {
 			keys = append(keys, key)
 		}
 	}
-	if slices.Sort(keys); len(keys) > 0 {
+	slices.Sort(keys)
+	if len(keys) > 0 {
 		return one(knv.IllegalLabel, "A source must not declare labels that Config Sync writes: remove %s", strings.Join(keys, ", "))
 	}
 	return nil

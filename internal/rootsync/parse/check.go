@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -95,7 +95,7 @@ func name(o *unstructured.Unstructured) []*knv.Error {
 	case o.GetName() == "":
 		return one(knv.MissingName, "metadata.name is missing: an object of a source needs one, and metadata.generateName is not enough")
 	case o.GroupVersionKind().Group == "rbac.authorization.k8s.io":
-		problems = path.IsValidPathSegmentName(o.GetName())
+		problems = content.IsPathSegmentName(o.GetName())
 	case isNamespace(o):
 		problems = validation.IsDNS1123Label(o.GetName())
 	default:

@@ -79,7 +79,7 @@ func decode(doc []byte) (m map[string]any, size int, err error) {
 	}
 	var value any
 	strict, err := json.UnmarshalStrict(data, &value, json.DisallowDuplicateFields)
-	if err = errors.Join(append(strict, err)...); err != nil {
+	if err := errors.Join(append(strict, err)...); err != nil {
 		return nil, size, err
 	}
 	m, isMap := value.(map[string]any)
@@ -101,21 +101,24 @@ func article(value any) string {
 
 func toJSON(doc []byte) (data []byte, size int, err error) {
 	tooLarge := fmt.Errorf("an object has more than %d MiB, which no API server takes", maxObject>>20)
-	if isJSON(doc) {
-		if len(doc) > maxObject {
-			return nil, len(doc), tooLarge
+	data, size = doc, len(doc)
+	if !isJSON(doc) {
+		expanded, err := inspect(doc)
+		switch {
+		case expanded > 2*maxObject: // the measure is a little above that of JSON
+			return nil, size, tooLarge
+		case err != nil:
+			return nil, size, err
 		}
-		return doc, len(doc), nil
+		if data, err = k8syaml.YAMLToJSON(doc); err != nil {
+			return nil, size, err
+		}
+		size = max(expanded, len(data))
 	}
-	size, err = inspect(doc)
-	switch {
-	case size > maxObject:
-		return nil, len(doc), tooLarge // it is never expanded
-	case err != nil:
-		return nil, len(doc), err
+	if len(data) > maxObject {
+		return nil, size, tooLarge
 	}
-	data, err = k8syaml.YAMLToJSON(doc)
-	return data, max(size, len(data)), err
+	return data, size, nil
 }
 
 // isJSON says whether a document is to be read as JSON. JSON may be indented with tabs,

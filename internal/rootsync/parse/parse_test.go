@@ -4,6 +4,7 @@
 package parse
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -200,7 +201,9 @@ spec: {int: 1, big: 9007199254740993, float: 1.5, exp: 1e3, hex: 0x10, octal: 06
 	}
 }
 
-func meta(s string) string { return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, " + s + "}\n" }
+func meta(s string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, " + s + "}\n"
+}
 
 func annotated(s string) string { return meta("annotations: {" + s + "}") }
 
@@ -229,7 +232,7 @@ func TestParse_whatIsRefused(t *testing.T) {
 		{"two objects of JSON in one file", "-- a.json --\n" + `{"apiVersion": "v1"} {"kind": "X"}`, "1006 a.json", "cannot be read"},
 		{"a bomb", bomb(8, 10), "1006 a.yaml", "more than 3 MiB"},
 		{"an alias of itself", configMap + "data: &a {b: *a}\n", "1006 a.yaml", "more than 3 MiB"},
-		{"an object that is too large", configMap + "data: {a: " + strings.Repeat("x", maxObject) + "}\n", "1006 a.yaml", "more than 3 MiB"},
+		{"an object that is too large", `{"apiVersion": "` + strings.Repeat("x", maxObject) + `"}`, "1006 a.yaml", "more than 3 MiB"},
 		{"an annotation of Config Sync's own", annotated("configsync.gke.io/manager: x, configmanagement.gke.io/token: z"), "1010 a.yaml", "remove configmanagement.gke.io/token, configsync.gke.io/manager"},
 		{"a label of Config Sync's own", meta("labels: {configsync.gke.io/declared-version: v1}"), "1011 a.yaml", "declared-version"},
 		{
@@ -337,17 +340,15 @@ func TestParse_allErrorsAreTold(t *testing.T) {
 	}
 }
 
-func TestParse_nothingIsLargerThanTheMemory(t *testing.T) {
+func TestDocuments_nothingIsLargerThanTheMemory(t *testing.T) {
 	t.Parallel()
-	const size = 2 << 20
-	data := []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "` + strings.Repeat("x", size) + `"}}`)
-	var in []File
-	for i := range maxTotal/size + 1 {
-		in = append(in, File{Path: fmt.Sprint(i, ".json"), Data: data})
+	budget := 3 * len(configMap)
+	if docs, err := documents([]byte(configMap), &budget); err != nil || len(docs) != 1 {
+		t.Error(docs, err)
 	}
-	got := Parse(in, cluster)
-	if len(got.Errors) == 0 || !strings.Contains(got.Errors[0].Text, "more than 128 MiB together") {
-		t.Error(codes(got.Errors))
+	budget = len(configMap) / 2
+	if docs, err := documents([]byte(configMap), &budget); !errors.Is(err, errTotal) || len(docs) > 0 {
+		t.Error(docs, err)
 	}
 }
 

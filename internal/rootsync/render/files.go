@@ -98,9 +98,8 @@ func (f *files) resolve(name string) (string, error) {
 	if err := f.spend(0, 0); err != nil {
 		return "", err
 	}
-	todo := strings.Split(name, "/")
-	at := "."
-	for links := 0; len(todo) > 0; {
+	at, links := ".", 0
+	for todo := strings.Split(name, "/"); len(todo) > 0; {
 		next := todo[0]
 		todo = todo[1:]
 		switch {
@@ -112,26 +111,32 @@ func (f *files) resolve(name string) (string, error) {
 			at = path.Dir(at)
 			continue
 		}
-		info, err := f.root.Lstat(path.Join(at, next))
-		if err != nil {
-			return "", f.missing(name, err)
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			at = path.Join(at, next)
-			continue
-		}
-		target, err := f.root.Readlink(path.Join(at, next))
-		switch links++; {
+		at = path.Join(at, next)
+		target, err := f.link(at)
+		switch {
 		case err != nil:
 			return "", f.missing(name, err)
+		case target == "":
+			continue
 		case path.IsAbs(target):
 			return "", fmt.Errorf("%s: %w", name, errOutside)
-		case links > maxLinks:
+		}
+		links++
+		if links > maxLinks {
 			return "", fmt.Errorf("%s: %w", name, errLinks)
 		}
-		todo = slices.Concat(strings.Split(target, "/"), todo)
+		at, todo = path.Dir(at), slices.Concat(strings.Split(target, "/"), todo)
 	}
 	return at, nil
+}
+
+// link is what a symbolic link says; empty for what is none.
+func (f *files) link(name string) (string, error) {
+	info, err := f.root.Lstat(name)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return "", err
+	}
+	return f.root.Readlink(name)
 }
 
 // missing tells a file that is not there from a disk that cannot be read.
@@ -144,14 +149,14 @@ func (f *files) missing(name string, err error) error {
 	return f.fail(knv.New(knv.InternalRendering, "%s cannot be read: %v", name, err).Because(err))
 }
 
-func (f *files) stat(name string) (real string, info fs.FileInfo, err error) {
-	if real, err = f.resolve(name); err != nil {
+func (f *files) stat(name string) (at string, info fs.FileInfo, err error) {
+	if at, err = f.resolve(name); err != nil {
 		return "", nil, err
 	}
-	if info, err = f.root.Stat(real); err != nil {
+	if info, err = f.root.Stat(at); err != nil {
 		return "", nil, f.missing(name, err)
 	}
-	return real, info, nil
+	return at, info, nil
 }
 
 func (f *files) isDir(name string) bool {
@@ -165,7 +170,7 @@ func (f *files) isFile(name string) bool {
 }
 
 func (f *files) read(name string) ([]byte, error) {
-	real, info, err := f.stat(name)
+	at, info, err := f.stat(name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -175,7 +180,7 @@ func (f *files) read(name string) ([]byte, error) {
 	if err := f.spend(1, int(info.Size())); err != nil {
 		return nil, err
 	}
-	data, err := f.root.ReadFile(real)
+	data, err := f.root.ReadFile(at)
 	if err != nil {
 		return nil, f.missing(name, err)
 	}
@@ -184,15 +189,15 @@ func (f *files) read(name string) ([]byte, error) {
 
 // list is the names in a folder, sorted.
 func (f *files) list(dir string) ([]string, error) {
-	real, err := f.resolve(dir)
+	at, err := f.resolve(dir)
 	if err != nil {
 		return nil, err
 	}
-	d, err := f.root.Open(real)
+	d, err := f.root.Open(at)
 	if err != nil {
 		return nil, f.missing(dir, err)
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	names, err := d.Readdirnames(-1)
 	if err != nil {
 		return nil, f.missing(dir, err)

@@ -25,14 +25,14 @@ func (s fileSystem) CleanedAbs(name string) (filesys.ConfirmedDir, string, error
 	if err != nil {
 		return "", "", err
 	}
-	real, info, err := s.files.stat(rel)
+	at, info, err := s.files.stat(rel)
 	switch {
 	case err != nil:
 		return "", "", err
 	case info.IsDir():
-		return filesys.ConfirmedDir(path.Join(top, real)), "", nil
+		return filesys.ConfirmedDir(path.Join(top, at)), "", nil
 	}
-	return filesys.ConfirmedDir(path.Join(top, path.Dir(real))), path.Base(real), nil
+	return filesys.ConfirmedDir(path.Join(top, path.Dir(at))), path.Base(at), nil
 }
 
 // IsDir says whether it is a folder.

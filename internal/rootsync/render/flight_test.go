@@ -4,6 +4,7 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -249,7 +250,7 @@ parts: [{name: a, size: 1}, {name: b, size: 1}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(own[0].Data) == string(want[0].Data) {
+	if bytes.Equal(own[0].Data, want[0].Data) {
 		t.Fatal("the schema changes nothing, so nothing is shown")
 	}
 	got, _, err := r.Render(t.Context(), tree, "plain")

@@ -114,10 +114,10 @@ func local(file string, paths []string) error {
 // paths are all paths in a kustomization.
 func paths(k *types.Kustomization) []string {
 	list := slices.Concat(k.Resources, k.Components, k.Crds, k.Configurations, k.Generators, k.Transformers, k.Validators, []string{k.OpenAPI["path"]})
-	for _, p := range k.PatchesStrategicMerge {
+	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // old, and read all the same
 		list = append(list, string(p))
 	}
-	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) {
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // old, and read all the same
 		list = append(list, p.Path)
 	}
 	for _, r := range k.Replacements {

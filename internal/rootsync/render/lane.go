@@ -34,14 +34,10 @@ type place struct {
 // may never end.
 func (l *lane) enter(what string, c clock.PassiveClock) (*place, *knv.Error) {
 	for {
-		l.mu.Lock()
-		other := l.now
-		if other == nil {
-			l.now = &place{lane: l, what: what, since: c.Now(), left: make(chan struct{}), late: make(chan struct{})}
-			defer l.mu.Unlock()
-			return l.now, nil
+		mine, other := l.take(what, c.Now())
+		if mine != nil {
+			return mine, nil
 		}
-		l.mu.Unlock()
 		select {
 		case <-other.left:
 		case <-other.late:
@@ -55,6 +51,17 @@ func (l *lane) enter(what string, c clock.PassiveClock) (*place, *knv.Error) {
 				what, other.what, c.Since(other.since).Round(time.Second))
 		}
 	}
+}
+
+// take is the place if it is free, or else that of the build that has it.
+func (l *lane) take(what string, now time.Time) (mine, other *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now != nil {
+		return nil, l.now
+	}
+	l.now = &place{lane: l, what: what, since: now, left: make(chan struct{}), late: make(chan struct{})}
+	return l.now, nil
 }
 
 func (p *place) leave() {

@@ -63,14 +63,14 @@ type walk struct {
 // below reads what is in a folder. The folders it is in are known by where they really
 // are, so that a link to one of them does not lead round for ever.
 func (w *walk) below(dir string, above []string) error {
-	real, err := w.files.resolve(dir)
+	at, err := w.files.resolve(dir)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(above, real) {
+	if slices.Contains(above, at) {
 		return nil
 	}
-	above = append(slices.Clip(above), real)
+	above = append(slices.Clip(above), at)
 	names, err := w.files.list(dir)
 	if err != nil {
 		return err
