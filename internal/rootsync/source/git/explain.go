@@ -212,7 +212,7 @@ func essence(words string) string {
 		line = strings.TrimSpace(line)
 		n := 0
 		switch {
-		case strings.HasPrefix(line, helper.Prefix):
+		case strings.HasPrefix(line, helper.Prefix), strings.HasPrefix(line, "error: object "): // the latter is a defect in one
 			n = 4
 		case strings.HasPrefix(line, "fatal: "):
 			n = 3
