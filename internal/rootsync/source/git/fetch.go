@@ -18,7 +18,7 @@ import (
 const (
 	// maxPacks is how many fetches the own repository keeps. Then it begins anew, which
 	// costs one whole fetch and saves the memory and the time of tidying up.
-	maxPacks = 32
+	maxPacks = 20
 	// watchInterval is how often the size of what comes is looked at.
 	watchInterval = 100 * time.Millisecond
 	// everything is a depth that git takes for the whole history.

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/source/remote"
 	"github.com/holdfast-dev/holdfast/internal/testkit/gitserver"
@@ -73,14 +72,10 @@ func TestHostileTrees(t *testing.T) {
 			blob := plumb(t, repo, "x", "hash-object", "-w", "--stdin")
 			commit := plumb(t, repo, "", "commit-tree", "-m", "m", tt.tree(repo, blob))
 			repo.Reset(t, commit)
-			begin := time.Now()
 			_, _, err := fetched(t, opened(t, Options{Limits: remote.Limits{TreeBytes: 32 << 20}}, Remote{URL: repo.URL()}), onMain)
 			wantError(t, err, tt.words...)
 			if !remote.IsContent(err) {
 				t.Error("it is to be tried again only with another commit")
-			}
-			if took := time.Since(begin); took > 20*time.Second {
-				t.Errorf("it took %s", took)
 			}
 		})
 	}
