@@ -261,9 +261,9 @@ func (f *follower) set(t remote.Target, tree *Tree, err *knv.Error) (tell []func
 		return nil
 	}
 	changed := !same(w.err, err)
-	switch {
-	case tree == nil:
-	case tree == w.tree:
+	switch tree {
+	case nil:
+	case w.tree:
 		tree.Release()
 	default:
 		if w.tree != nil {

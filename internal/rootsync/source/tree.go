@@ -51,7 +51,8 @@ func (t *Tree) Hold() bool {
 func (t *Tree) Release() {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
-	if t.holds--; t.holds == 0 && !t.store.ended {
+	t.holds--
+	if t.holds == 0 && !t.store.ended {
 		t.store.removals.Go(func() { _ = remote.RemoveAll(t.Dir) }) // what is left goes with the next start
 	}
 }

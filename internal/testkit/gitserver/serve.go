@@ -10,7 +10,7 @@ import (
 	"crypto/subtle"
 	"io"
 	"net/http"
-	"net/http/cgi"
+	"net/http/cgi" //nolint:gosec // what was wrong with it was mended in Go 1.6.3
 	"os"
 	"strings"
 
@@ -26,7 +26,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	fault, user, pass, now := s.fault, s.user, s.pass, s.sentOn[repo]
 	s.mu.Unlock()
 	if now != "" {
-		http.Redirect(w, r, "/"+now+".git/"+rest+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+		http.Redirect(w, r, "/"+now+".git/"+rest+"?"+r.URL.RawQuery, http.StatusMovedPermanently) //nolint:gosec // a test has named the address
 		return
 	}
 	switch {
@@ -37,7 +37,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	case fault.RedirectTo != "":
-		http.Redirect(w, r, fault.RedirectTo+r.URL.RequestURI(), http.StatusFound)
+		http.Redirect(w, r, fault.RedirectTo+r.URL.RequestURI(), http.StatusFound) //nolint:gosec // it is to send on
 		return
 	case fault.Status != 0:
 		http.Error(w, http.StatusText(fault.Status), fault.Status)

@@ -109,8 +109,7 @@ func isElsewhere(err error) bool {
 	if !errors.As(err, &f) {
 		return false
 	}
-	var exit *exec.ExitError
-	if !errors.As(f.err, &exit) {
+	if _, ok := errors.AsType[*exec.ExitError](f.err); !ok {
 		return true // it was ended, or not even started
 	}
 	switch kindOf(f.words) {
@@ -156,42 +155,33 @@ func (r *Repository) explainFailure(f *failure) (text string, cause error) {
 	return text, f
 }
 
-// say is what a kind of failure means, and what to do about it.
+// sayings are what the kinds of failures mean, and what to do about them.
+var sayings = map[kind]string{
+	unclear:     "cannot be read",
+	certificate: "has a certificate that is not trusted; put the CA into the key \"cert\" of the Secret of spec.git.caCertSecretRef",
+	unknownHost: "is on a host whose key is not known; add the line that ssh-keyscan prints to the key \"known_hosts\" of the Secret of spec.git.secretRef",
+	changedHost: "is on a host whose key is not the known one: it was changed, or somebody pretends to be the host; " +
+		"if it was changed, correct the key \"known_hosts\" of the Secret of spec.git.secretRef",
+	badKey:        "cannot be asked: the key \"ssh\" of the Secret of spec.git.secretRef is no private key without a passphrase",
+	badHosts:      "cannot be asked: the key \"known_hosts\" of the Secret of spec.git.secretRef has a line that is none",
+	noSuchHost:    "is on a host that is not known; correct spec.git.repo, or check the name server",
+	unreachable:   "cannot be reached; check the server, the network and spec.git.repo",
+	redirect:      "is at another address; correct spec.git.repo",
+	notFound:      "does not exist, or not for this user; correct spec.git.repo, or check what the credentials may read",
+	noRepository:  "does not exist, or not for this user; correct spec.git.repo, or check what the credentials may read",
+	serverError:   "cannot be read: its server has an error; it is asked again soon",
+	brokenOff:     "broke off while it was read; it is asked again soon",
+	unadvertised:  "does not have the commit any more; it is asked again soon",
+	noShallow:     "is on a server that has files only; it must speak Git's smart protocol",
+	unsafeContent: "has a commit that could do harm and is refused",
+	diskFull:      "cannot be fetched: the disk of Holdfast is full; give its volume for sources more room",
+}
+
 func (r *Repository) say(k kind) string {
-	switch k {
-	case authentication:
+	if k == authentication {
 		return r.sayLogin()
-	case certificate:
-		return "has a certificate that is not trusted; put the CA into the key \"cert\" of the Secret of spec.git.caCertSecretRef"
-	case unknownHost:
-		return "is on a host whose key is not known; add the line that ssh-keyscan prints to the key \"known_hosts\" of the Secret of spec.git.secretRef"
-	case changedHost:
-		return "is on a host whose key is not the known one: it was changed, or somebody pretends to be the host; " +
-			"if it was changed, correct the key \"known_hosts\" of the Secret of spec.git.secretRef"
-	case badKey:
-		return "cannot be asked: the key \"ssh\" of the Secret of spec.git.secretRef is no private key without a passphrase"
-	case badHosts:
-		return "cannot be asked: the key \"known_hosts\" of the Secret of spec.git.secretRef has a line that is none"
-	case noSuchHost:
-		return "is on a host that is not known; correct spec.git.repo, or check the name server"
-	case unreachable:
-		return "cannot be reached; check the server, the network and spec.git.repo"
-	case notFound, noRepository:
-		return "does not exist, or not for this user; correct spec.git.repo, or check what the credentials may read"
-	case serverError:
-		return "cannot be read: its server has an error; it is asked again soon"
-	case brokenOff:
-		return "broke off while it was read; it is asked again soon"
-	case unadvertised:
-		return "does not have the commit any more; it is asked again soon"
-	case noShallow:
-		return "is on a server that has files only; it must speak Git's smart protocol"
-	case unsafeContent:
-		return "has a commit that could do harm and is refused"
-	case diskFull:
-		return "cannot be fetched: the disk of Holdfast is full; give its volume for sources more room"
 	}
-	return "cannot be read"
+	return sayings[k]
 }
 
 func (r *Repository) sayLogin() string {
@@ -222,7 +212,7 @@ func essence(words string) string {
 		line = strings.TrimSpace(line)
 		n := 0
 		switch {
-		case strings.HasPrefix(line, helper.Prefix):
+		case strings.HasPrefix(line, helper.Prefix), strings.HasPrefix(line, "error: object "): // the latter is a defect in one
 			n = 4
 		case strings.HasPrefix(line, "fatal: "):
 			n = 3

@@ -18,7 +18,7 @@ import (
 const (
 	// maxPacks is how many fetches the own repository keeps. Then it begins anew, which
 	// costs one whole fetch and saves the memory and the time of tidying up.
-	maxPacks = 32
+	maxPacks = 20
 	// watchInterval is how often the size of what comes is looked at.
 	watchInterval = 100 * time.Millisecond
 	// everything is a depth that git takes for the whole history.
@@ -144,10 +144,15 @@ func (r *Repository) bounded(ctx context.Context, before int64) (out context.Con
 
 // sweep removes what a fetch that was killed has left: locks, and parts of packs.
 func (r *Repository) sweep() {
-	_ = filepath.WalkDir(r.gitDir(), func(name string, e fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(r.gitDir())
+	if err != nil {
+		return // there is none
+	}
+	_ = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && (strings.HasSuffix(name, ".lock") || strings.HasPrefix(e.Name(), "tmp_")) {
-			_ = os.Remove(name)
+			_ = root.Remove(name)
 		}
 		return nil
 	})
+	_ = root.Close()
 }

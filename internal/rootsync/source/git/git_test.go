@@ -50,11 +50,7 @@ func fetched(t *testing.T, r *Repository, target remote.Target) (commit, dir str
 	if err != nil {
 		return "", "", err
 	}
-	parent, cause := os.MkdirTemp(t.TempDir(), "tree")
-	if cause != nil {
-		t.Fatal(cause)
-	}
-	dir = filepath.Join(parent, "tree")
+	dir = filepath.Join(t.TempDir(), "tree")
 	t.Cleanup(func() { _ = remote.RemoveAll(dir) })
 	return commit, dir, r.Export(t.Context(), target, commit, dir)
 }

@@ -75,35 +75,39 @@ func parseAddress(raw string) (address, error) {
 }
 
 func addressOf(u *url.URL) (address, error) {
-	switch u.Scheme {
-	case "https", "http", "ssh":
-		if u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-") {
-			return address{}, fmt.Errorf("it names no host")
-		}
-	case "file":
-		if u.Host != "" && u.Host != "localhost" {
-			return address{}, fmt.Errorf("a file is on this machine: the form is file:///path")
-		}
-	default:
-		return address{}, fmt.Errorf("%q is none of https, http and ssh", u.Scheme)
+	if err := checkHost(u); err != nil {
+		return address{}, err
 	}
 	if u.Path == "" || u.Path == "/" {
 		return address{}, fmt.Errorf("it names no repository")
 	}
-	out := address{scheme: u.Scheme, host: u.Host}
-	if u.User != nil {
-		out.username = u.User.Username()
-		out.password, _ = u.User.Password()
-		u.User = nil
-		if u.Scheme == "ssh" && out.username != "" {
-			if strings.HasPrefix(out.username, "-") {
-				return address{}, fmt.Errorf("it names no user")
-			}
-			u.User = url.User(out.username)
-		}
+	out := address{scheme: u.Scheme, host: u.Host, username: u.User.Username()}
+	out.password, _ = u.User.Password()
+	if strings.HasPrefix(out.username, "-") {
+		return address{}, fmt.Errorf("it names no user")
+	}
+	u.User = nil
+	if u.Scheme == "ssh" && out.username != "" {
+		u.User = url.User(out.username)
 	}
 	out.url = u.String()
 	return out, nil
+}
+
+func checkHost(u *url.URL) error {
+	switch u.Scheme {
+	case "https", "http", "ssh":
+		if u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-") {
+			return fmt.Errorf("it names no host")
+		}
+	case "file":
+		if u.Host != "" && u.Host != "localhost" {
+			return fmt.Errorf("a file is on this machine: the form is file:///path")
+		}
+	default:
+		return fmt.Errorf("%q is none of https, http and ssh", u.Scheme)
+	}
+	return nil
 }
 
 // origin is what git asks a user name and a password for.

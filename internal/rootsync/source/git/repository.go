@@ -37,10 +37,10 @@ type Repository struct {
 	asking bool
 
 	refs   refs
-	all    bool                           // whether refs has more than branches and tags
-	listed [sha256.Size]byte              // what refs was made of
-	found  map[string]string              // abbreviated commits in full
-	missed map[string]([sha256.Size]byte) // those that were not found, with listed of that time
+	all    bool                         // whether refs has more than branches and tags
+	listed [sha256.Size]byte            // what refs was made of
+	found  map[string]string            // abbreviated commits in full
+	missed map[string][sha256.Size]byte // those that were not found, with listed of that time
 }
 
 // Open makes a Repository that has a folder for itself, which must not exist yet.
@@ -81,24 +81,22 @@ func (r *Repository) settle() error {
 		}
 		r.env = append(r.env, "GIT_SSL_CAINFO="+r.caFile())
 	}
-	switch r.address.scheme {
-	case "ssh":
-		hosts := ""
-		if r.remote.KnownHosts != "" {
-			hosts = r.hostsFile()
-			if err := os.WriteFile(hosts, []byte(r.remote.KnownHosts), 0o600); err != nil {
-				return err
-			}
-		}
-		r.env = append(r.env, helper.SSH(r.options.Helper, string(r.remote.PrivateKey), hosts)...)
+	if r.address.scheme == "ssh" && r.remote.KnownHosts != "" {
+		return os.WriteFile(r.hostsFile(), []byte(r.remote.KnownHosts), 0o600)
 	}
 	return nil
 }
 
-// credentials is the environment of a git that speaks https or http to the server.
+// credentials is the environment of a git that speaks to the server.
 func (r *Repository) credentials() []string {
 	user, pass := r.login()
 	switch {
+	case r.address.scheme == "ssh":
+		hosts := ""
+		if r.remote.KnownHosts != "" {
+			hosts = r.hostsFile()
+		}
+		return helper.SSH(r.options.Helper, string(r.remote.PrivateKey), hosts)
 	case r.address.scheme != "https" && r.address.scheme != "http", pass == "":
 		return nil
 	case r.asking:

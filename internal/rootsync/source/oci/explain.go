@@ -23,8 +23,7 @@ import (
 // isUnsure says whether a HEAD request failed for what a GET request may tell better:
 // an answer to HEAD has no words, and some registries do not take it.
 func isUnsure(err error) bool {
-	var t *transport.Error
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*transport.Error](err); ok {
 		return t.StatusCode == http.StatusMethodNotAllowed || t.StatusCode == http.StatusNotImplemented || t.StatusCode == http.StatusBadRequest
 	}
 	var n net.Error

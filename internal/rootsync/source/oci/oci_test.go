@@ -182,7 +182,7 @@ func TestLayers(t *testing.T) {
 			registry.Layer(t, map[string]string{"a/f": "1", "a/g": "1", "b/f": "1", "b/g": "1", "c": "1"}),
 			registry.Layer(t, map[string]string{"a/f": "2", "a/.wh.g": "", "b/.wh..wh..opq": "", "b/h": "2", "./d": "2"}),
 		}, map[string]string{"a/f": "2", "b/h": "2", "c": "1", "d": "2"}, nil},
-		{"links that stay inside", entries(&registry.Entry{Name: "d/", Typeflag: tar.TypeDir}, &registry.Entry{Name: "d/e", Typeflag: tar.TypeReg},
+		{"links that stay inside", entries(&registry.Entry{Name: "./", Typeflag: tar.TypeDir}, &registry.Entry{Name: "d/", Typeflag: tar.TypeDir}, &registry.Entry{Name: "d/e", Typeflag: tar.TypeReg},
 			&registry.Entry{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "d/e"}, &registry.Entry{Name: "h", Typeflag: tar.TypeLink, Linkname: "d/e"}),
 			map[string]string{"d/e": "", "l": "-> d/e", "h": ""}, nil},
 		{"a link out", entries(&registry.Entry{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "../x"}), nil, []string{"symbolic link l leads out"}},
@@ -282,8 +282,10 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer remote.RemoveAll(dir)
-		defer w.Close()
+		defer func() {
+			_ = w.Close()
+			_ = remote.RemoveAll(dir)
+		}()
 		if err := unpack(t.Context(), bytes.NewReader(data), w); err == nil {
 			_ = w.Finish()
 		}

@@ -66,18 +66,8 @@ func write(w *remote.Writer, h *tar.Header, content io.Reader) error {
 	if err := w.Take(1, h.Size); err != nil {
 		return err
 	}
-	dir, base := path.Split(name)
-	switch {
-	case base == opaque:
-		return w.Empty(path.Clean(dir))
-	case strings.HasPrefix(base, whiteout):
-		gone := strings.TrimPrefix(base, whiteout)
-		if gone == "" || gone == "." || gone == ".." {
-			return remote.Content("%s takes out what is no file", name)
-		}
-		return w.Remove(dir + gone)
-	case name == ".":
-		return nil
+	if dir, base := path.Split(name); strings.HasPrefix(base, whiteout) {
+		return takeOut(w, dir, base)
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -94,4 +84,16 @@ func write(w *remote.Writer, h *tar.Header, content io.Reader) error {
 		return w.HardLink(name, target)
 	}
 	return remote.Content("%s is a device, or something else that is no file, folder or link", name)
+}
+
+// takeOut removes what the layers before have.
+func takeOut(w *remote.Writer, dir, base string) error {
+	if base == opaque {
+		return w.Empty(path.Clean(dir))
+	}
+	gone := strings.TrimPrefix(base, whiteout)
+	if gone == "" || gone == "." || gone == ".." {
+		return remote.Content("%s takes out what is no file", dir+base)
+	}
+	return w.Remove(dir + gone)
 }

@@ -55,8 +55,7 @@ func FuzzLeaving(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer w.Close()
-		defer RemoveAll(dir)
+		defer discard(w, dir)
 		for _, l := range [][2]string{{name1, target1}, {name2, target2}} {
 			name, err := Clean(l[0])
 			if err != nil || w.Link(name, l[1]) != nil {
@@ -66,17 +65,22 @@ func FuzzLeaving(f *testing.F) {
 		if w.Finish() != nil {
 			return
 		}
-		real, err := filepath.EvalSymlinks(dir)
+		root, err := filepath.EvalSymlinks(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{name1, name2} {
 			to, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-			if err == nil && to != real && !strings.HasPrefix(to, real+"/") {
+			if err == nil && to != root && !strings.HasPrefix(to, root+"/") {
 				t.Errorf("%q -> %q, %q -> %q leads to %s", name1, target1, name2, target2, to)
 			}
 		}
 	})
+}
+
+func discard(w *Writer, dir string) {
+	_ = w.Close()
+	_ = RemoveAll(dir)
 }
 
 func TestWriter(t *testing.T) {
@@ -120,8 +124,7 @@ func TestWriter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer w.Close()
-			defer RemoveAll(dir)
+			defer discard(w, dir)
 			err = tt.write(w)
 			if err == nil {
 				err = w.Finish()

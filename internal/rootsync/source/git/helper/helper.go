@@ -19,7 +19,7 @@ const (
 	role       = "HOLDFAST_GIT_HELPER"
 	origin     = "HOLDFAST_GIT_ORIGIN"
 	username   = "HOLDFAST_GIT_USERNAME"
-	password   = "HOLDFAST_GIT_PASSWORD"
+	password   = "HOLDFAST_GIT_PASSWORD" //nolint:gosec // the name of a variable
 	privateKey = "HOLDFAST_GIT_SSH_KEY"
 	knownHosts = "HOLDFAST_GIT_KNOWN_HOSTS"
 

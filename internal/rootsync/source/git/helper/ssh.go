@@ -75,8 +75,12 @@ func runSSH(ctx context.Context, args []string, in io.Reader, out, errs io.Write
 	if err != nil {
 		return 0, err
 	}
-	defer client.Close()
-	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
+	// A second close does nothing.
+	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
+	defer func() {
+		stop()
+		_ = client.Close()
+	}()
 	session, err := client.NewSession()
 	if err != nil {
 		return 0, err
@@ -97,8 +101,7 @@ func runSSH(ctx context.Context, args []string, in io.Reader, out, errs io.Write
 		_ = pipe.Close()
 	}()
 	err = session.Wait()
-	var exit *ssh.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*ssh.ExitError](err); ok {
 		return cmp.Or(exit.ExitStatus(), 1), nil
 	}
 	return 0, err
@@ -129,8 +132,7 @@ func dial(ctx context.Context, to destination) (*ssh.Client, error) {
 func clientConfig(to destination, key, hostsFile string) (*ssh.ClientConfig, error) {
 	signer, err := ssh.ParsePrivateKey([]byte(strings.TrimSpace(key) + "\n"))
 	if err != nil {
-		var locked *ssh.PassphraseMissingError
-		if errors.As(err, &locked) {
+		if _, locked := errors.AsType[*ssh.PassphraseMissingError](err); locked {
 			return nil, errors.New(SaysNoKey + ": it is protected by a passphrase")
 		}
 		return nil, errors.New(SaysNoKey) // its words could show parts of it
