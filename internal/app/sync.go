@@ -226,6 +226,6 @@ func refuseConfigSync(ctx context.Context, c client.Client) error {
 	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0 && d.Status.Replicas == 0:
 		return nil
 	}
-	return fmt.Errorf("Config Sync runs: the Deployment %s in %s has replicas. Two that sync the same RootSyncs work against each other: "+
+	return fmt.Errorf("refuse to run beside Config Sync: the Deployment %s in %s has replicas. Two that sync the same RootSyncs work against each other: "+
 		"kubectl scale deployment %s -n %s --replicas=0, then delete its reconcilers, as docs/guides/from-config-sync.md says", name, object.SyncNamespace, name, object.SyncNamespace)
 }

@@ -42,7 +42,7 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 	if err := r.start(ctx); err != nil {
 		return err
 	}
-	if wrong, err := r.subscribe(ctx, settings); wrong != nil || err != nil {
+	if wrong, err := r.subscribe(ctx, rs, settings); wrong != nil || err != nil {
 		if wrong != nil {
 			facts.Stalled = &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: wrong}
 		}
@@ -51,9 +51,7 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 	}
 	facts.Progress = &report.Progress{}
 	r.read(ctx, settings, facts.Progress)
-	if err := r.declare(ctx, rs, settings); err != nil {
-		return err
-	}
+	r.declare(ctx, rs, settings)
 	return r.follow(settings, facts.Progress)
 }
 
@@ -70,7 +68,7 @@ func (r *runner) start(ctx context.Context) error {
 	}
 	e := apply.New(apply.Options{
 		Sync: r.sync, Client: c, Inventory: r.s.o.Dynamic, Kinds: r.s.o.Kinds.Current, Live: r.s.hub, Slots: r.s.slots, Clock: r.s.o.Clock,
-		Owner: r.s.ownerFor(r.sync), InUse: r.s.usersFor(r.sync), Changed: r.wake,
+		Owner: r.s.owner, InUse: r.s.usersFor(r.sync), Changed: r.wake,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -88,7 +86,7 @@ func (r *runner) start(ctx context.Context) error {
 }
 
 // subscribe asks for the source, with the credentials of the Secrets as they are now.
-func (r *runner) subscribe(ctx context.Context, settings spec.Settings) (*knv.Error, error) {
+func (r *runner) subscribe(ctx context.Context, rs *configsyncv1beta1.RootSync, settings spec.Settings) (*knv.Error, error) {
 	secrets := spec.Secrets{}
 	for _, name := range settings.Source.Secrets() {
 		secret := &corev1.Secret{}
@@ -108,6 +106,10 @@ func (r *runner) subscribe(ctx context.Context, settings spec.Settings) (*knv.Er
 		r.subscription, r.subscribed, r.content = r.s.sources.Subscribe(wanted, r.wake), wanted, nil
 		if former != nil {
 			former.Close() // after the other, so that they share what was fetched
+		}
+		if wanted.HostKeysUnchecked() {
+			r.s.events.Eventf(rs, nil, corev1.EventTypeWarning, "HostKeysUnchecked", "Fetch",
+				"Whoever is on the way to the server can pass for it: give the Secret %s the key known_hosts", settings.Source.Secret)
 		}
 	}
 	if settings.SyncNow != r.syncedNow {

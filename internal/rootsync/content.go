@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -31,47 +32,62 @@ type content struct {
 // read reads the newest commit, if that was not done yet, and says how far it has come.
 func (r *runner) read(ctx context.Context, settings spec.Settings, p *report.Progress) {
 	tree, _, wrong := r.subscription.Latest()
-	p.Fetched = report.Result{Source: settings.Source, Running: tree == nil && wrong == nil}
+	p.Fetched = report.Result{Source: settings.Source}
 	if wrong != nil {
 		p.Fetched.Errors = []*knv.Error{wrong}
 	}
 	if tree == nil {
-		if wrong != nil {
+		if p.Fetched.Running = wrong == nil; wrong != nil {
 			r.undecided()
 		}
 		return
 	}
 	p.Fetched.Commit = tree.Commit
-	kinds := r.s.o.Kinds.Current()
-	if kinds == nil { // not known yet: that comes with a wake
-		p.Fetched.Running = true
+	if !r.load(ctx, tree.Commit, settings.Source.Dir) {
+		p.Fetched.Running = true // what it waits for comes with a wake
 		return
 	}
-	c := r.content
-	if c == nil || c.commit != tree.Commit || c.dir != settings.Source.Dir || c.kinds != kinds || retried(c.wrong) {
-		held := r.subscription.Hold()
-		if held == nil { // there is another one: that comes with a wake
-			p.Fetched.Running = true
-			return
-		}
-		defer held.Release()
-		r.content = r.render(ctx, render.Tree{Commit: held.Commit, Dir: held.Dir}, settings.Source.Dir, kinds)
-		c = r.content
-	}
-	p.At, p.Plain = report.AtRendering, !c.rendered
-	p.Rendered = report.Result{Source: settings.Source, Commit: c.commit}
-	if c.wrong != nil {
-		p.Rendered.Errors = []*knv.Error{c.wrong}
+	r.content.tell(settings.Source, p)
+	if p.At != report.AtSync {
 		r.undecided()
+	}
+}
+
+// load reads a commit, if that was not done yet; false if that cannot be done now.
+func (r *runner) load(ctx context.Context, commit, dir string) bool {
+	kinds := r.s.o.Kinds.Current()
+	if kinds == nil {
+		return false
+	}
+	if c := r.content; c != nil && c.commit == commit && c.dir == dir && c.kinds == kinds && !retried(c.wrong) {
+		return true
+	}
+	tree := r.subscription.Hold()
+	if tree == nil {
+		return false
+	}
+	defer tree.Release()
+	r.content = r.render(ctx, render.Tree{Commit: tree.Commit, Dir: tree.Dir}, dir, kinds)
+	return true
+}
+
+// tell says how far a commit has come.
+func (c *content) tell(from spec.Source, p *report.Progress) {
+	switch {
+	case c.wrong != nil && c.wrong.Code == knv.Source:
+		p.At, p.Fetched.Errors = report.AtSource, append(p.Fetched.Errors, c.wrong)
+		return
+	case c.wrong != nil:
+		p.At, p.Plain = report.AtRendering, !c.rendered
+		p.Rendered = report.Result{Source: from, Commit: c.commit, Errors: []*knv.Error{c.wrong}}
 		return
 	}
+	p.At, p.Plain = report.AtSync, !c.rendered
+	p.Rendered = report.Result{Source: from, Commit: c.commit}
 	p.Fetched.Errors = append(p.Fetched.Errors, c.parsed.Errors...)
 	if c.parsed.Blocked {
 		p.At = report.AtSource
-		r.undecided()
-		return
 	}
-	p.At = report.AtSync
 }
 
 // retried says whether what went wrong may go well the next time.
@@ -85,7 +101,7 @@ func (r *runner) render(ctx context.Context, tree render.Tree, dir string, kinds
 		return c
 	}
 	c.parsed = parse.Parse(files, served{kinds})
-	all := append(c.parsed.Objects[:len(c.parsed.Objects):len(c.parsed.Objects)], c.parsed.Withheld...)
+	all := slices.Concat(c.parsed.Objects, c.parsed.Withheld)
 	refusals := parse.CRDsInUse(r.defines(), all)
 	if wrong := parse.Declares(all, r.sync); wrong != nil {
 		refusals = append(refusals, wrong)

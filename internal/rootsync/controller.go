@@ -55,7 +55,8 @@ func (s *Syncer) reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	case err != nil:
 		return reconcile.Result{}, err
 	case req.Namespace != object.SyncNamespace:
-		return reconcile.Result{}, s.misplaced(ctx, rs)
+		s.misplaced(ctx, rs)
+		return reconcile.Result{}, nil
 	}
 	s.start(rs)
 	return reconcile.Result{}, nil

@@ -43,23 +43,20 @@ type declared struct {
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
 // declare tells everybody what the RootSync wants, and the engine what to apply.
-func (r *runner) declare(ctx context.Context, rs *configsyncv1beta1.RootSync, settings spec.Settings) error {
+func (r *runner) declare(ctx context.Context, rs *configsyncv1beta1.RootSync, settings spec.Settings) {
 	c := r.content
-	if c == nil || c.wrong != nil || c.parsed.Blocked {
-		return nil // what was declared before stays in force
+	if !c.good() {
+		return // what was declared before stays in force
 	}
 	created := rs.CreationTimestamp.Time
 	r.s.tell(r.s.declarers.set(r.sync, created, sets.New(idsOf(c.parsed.Objects)...)))
 	r.s.stakesChanged(r.s.registry.Set(r.sync, wants(c.parsed.Objects, created, !settings.ExplicitNamespaces)))
 	if !r.s.registry.Complete() {
-		return nil // that it is comes with a wake
+		return // that it is comes with a wake
 	}
-	d, err := r.judge(ctx, c, settings)
-	if err != nil || d == nil {
-		return err
-	}
-	if r.declared.same(d) {
-		return nil
+	d := r.judge(ctx, c, settings)
+	if d == nil || r.declared.same(d) {
+		return
 	}
 	strategy := r.declared != nil && r.declared.settings.ExplicitNamespaces != settings.ExplicitNamespaces
 	r.declared = d
@@ -68,8 +65,10 @@ func (r *runner) declare(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 		ReconcileTimeout: settings.ReconcileTimeout, CallTimeout: settings.APIServerTimeout, WithStatus: settings.Statuses,
 		Held: d.held(), Guard: guard(strategy),
 	})
-	return nil
 }
+
+// good says whether a commit can be applied.
+func (c *content) good() bool { return c != nil && c.wrong == nil && !c.parsed.Blocked }
 
 // wants are the namespaces that objects have to do with.
 func wants(objects []object.Declared, created time.Time, makes bool) namespaces.Wants {
@@ -92,37 +91,40 @@ func wants(objects []object.Declared, created time.Time, makes bool) namespaces.
 
 // judge adds the namespaces that are made along the way, and takes out those that nobody
 // can act on now. It is nil while claims are being written.
-func (r *runner) judge(ctx context.Context, c *content, settings spec.Settings) (*declared, error) {
+func (r *runner) judge(ctx context.Context, c *content, settings spec.Settings) *declared {
 	d := &declared{content: c, settings: settings}
 	var waits bool
 	for _, name := range r.s.registry.Of(r.sync) {
-		ruling, err := r.s.spaces.ruling(ctx, name)
-		if err != nil {
-			d.withhold(name, err)
-			continue
-		}
-		stake := r.s.registry.Stakes(name)[r.sync]
-		switch act := ruling.Of(r.sync); {
-		case act == namespaces.Own && stake.How == namespaces.Makes:
-			d.owned = append(d.owned, name)
-			d.objects = append(d.objects, implicit(name))
-		case ruling.Owner == r.sync && ruling.Write != nil && ruling.There:
-			waits = true
-			d.withhold(name, fmt.Errorf("who claims namespace %s is not written yet", name))
-		}
+		waits = r.place(ctx, d, name) || waits
 	}
-	if waits && !r.waitedEnough() {
-		return nil, nil //nolint:nilnil // nothing is to be declared yet
-	}
-	if !waits {
+	switch {
+	case !waits:
 		r.waiting = time.Time{}
+	case !r.waitedEnough():
+		return nil
 	}
 	for _, o := range c.parsed.Objects {
 		if id := o.ID(); !id.IsNamespace() || !slices.Contains(d.withheld, id.Name) {
 			d.objects = append(d.objects, o)
 		}
 	}
-	return d, nil
+	return d
+}
+
+// place adds a namespace, or takes it out; waits says that claims come first.
+func (r *runner) place(ctx context.Context, d *declared, name string) (waits bool) {
+	ruling, err := r.s.spaces.ruling(ctx, name)
+	switch {
+	case err != nil:
+		d.withhold(name, err)
+	case ruling.Of(r.sync) == namespaces.Own && r.s.registry.Stakes(name)[r.sync].How == namespaces.Makes:
+		d.owned = append(d.owned, name)
+		d.objects = append(d.objects, implicit(name))
+	case ruling.Owner == r.sync && ruling.Write != nil && ruling.There:
+		d.withhold(name, fmt.Errorf("who claims namespace %s is not written yet", name))
+		return true
+	}
+	return false
 }
 
 func (d *declared) withhold(name string, why error) {
@@ -182,18 +184,16 @@ func guard(strategy bool) func([]object.ID, []object.Declared) *knv.Error {
 	return func([]object.ID, []object.Declared) *knv.Error { return nil }
 }
 
-// ownerFor says which RootSync may have an object.
-func (s *Syncer) ownerFor(sync object.Sync) func(object.ID) object.Sync {
-	return func(id object.ID) object.Sync {
-		if !id.IsNamespace() {
-			return s.declarers.owner(id)
-		}
-		ruling, err := s.spaces.ruling(context.Background(), id.Name)
-		if err != nil {
-			return ""
-		}
-		return ruling.Owner
+// owner says which RootSync may have an object.
+func (s *Syncer) owner(id object.ID) object.Sync {
+	if !id.IsNamespace() {
+		return s.declarers.owner(id)
 	}
+	ruling, err := s.spaces.ruling(s.base, id.Name)
+	if err != nil {
+		return ""
+	}
+	return ruling.Owner
 }
 
 // usersFor says who else uses a Namespace, or the kind that a CRD defines.
@@ -202,7 +202,7 @@ func (s *Syncer) usersFor(sync object.Sync) func(object.ID) []string {
 		if !id.IsNamespace() {
 			return s.usersOfCRD(id, sync)
 		}
-		ruling, err := s.spaces.ruling(context.Background(), id.Name)
+		ruling, err := s.spaces.ruling(s.base, id.Name)
 		if err != nil {
 			return []string{"nobody knows whom: " + err.Error()}
 		}

@@ -149,14 +149,13 @@ func firstLine(text string) string {
 }
 
 // misplaced says of a RootSync in another namespace that it cannot be there.
-func (s *Syncer) misplaced(ctx context.Context, rs *configsyncv1beta1.RootSync) error {
+func (s *Syncer) misplaced(ctx context.Context, rs *configsyncv1beta1.RootSync) {
 	_, invalid := spec.Read(rs)
 	if invalid == nil || rs.DeletionTimestamp != nil {
-		return nil
+		return
 	}
 	var p reporter
 	p.report(ctx, s, rs, report.Facts{
 		Generation: rs.Generation, Stalled: &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: invalid},
 	})
-	return nil
 }

@@ -75,18 +75,22 @@ func (s *spaces) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if ruling.Write == nil || live.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
-	body, err := ruling.Write.MergePatch()
+	return reconcile.Result{}, s.write(ctx, req.Name, ruling.Write)
+}
+
+func (s *spaces) write(ctx context.Context, name string, claims *ownership.Write) error {
+	body, err := claims.MergePatch()
 	if err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
-	err = s.client.Patch(ctx, named(req.Name), client.RawPatch(types.MergePatchType, body), client.FieldOwner(ownership.FieldManager))
+	err = s.client.Patch(ctx, named(name), client.RawPatch(types.MergePatchType, body), client.FieldOwner(ownership.FieldManager))
 	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil // it has changed, or is another one: the watch tells
+		return nil // it has changed, or is another one: the watch tells
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("write the claims on namespace %s: %w", req.Name, err)
+		return fmt.Errorf("write the claims on namespace %s: %w", name, err)
 	}
-	return reconcile.Result{}, nil
+	return nil
 }
 
 // tell wakes whoever has to do with a namespace.

@@ -57,6 +57,12 @@ func Apply(ctx context.Context, c client.Client, want Set) error {
 	return errors.Join(errs...)
 }
 
+// found is what there is of RootSyncs.
+type found struct {
+	accounts sets.Set[string]
+	bindings map[types.NamespacedName]Binding
+}
+
 // keep is what is wanted, with what stays because it is not known.
 func (f found) keep(want Set) []Binding {
 	out := slices.Clone(want.Bindings)
@@ -109,11 +115,6 @@ func remove(ctx context.Context, c client.Client, o client.Object) error {
 		return fmt.Errorf("delete %s: %w", o.GetName(), err)
 	}
 	return nil
-}
-
-type found struct {
-	accounts sets.Set[string]
-	bindings map[types.NamespacedName]Binding
 }
 
 // find reads what there is of RootSyncs.

@@ -80,12 +80,12 @@ func wantsOf(rs *configsyncv1beta1.RootSync) Wants {
 }
 
 // Forget takes away the account of a RootSync, once there is none of its name.
-func (k *Keeper) Forget(ctx context.Context, sync object.Sync) error {
+func (k *Keeper) Forget(ctx context.Context, who object.Sync) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	err := k.client.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: string(sync)}, &configsyncv1beta1.RootSync{})
+	err := k.client.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: string(who)}, &configsyncv1beta1.RootSync{})
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	return remove(ctx, k.client, account(sync))
+	return remove(ctx, k.client, account(who))
 }

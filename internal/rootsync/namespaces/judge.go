@@ -200,13 +200,13 @@ func maker(live metav1.Object, stakes Stakes) object.Sync {
 type Act int
 
 const (
-	// Wait: it is not there yet, and somebody else has to make it; or the claims come first.
+	// Wait until somebody else has made it, or the claims are written.
 	Wait Act = iota
-	// Use: it is there, and not this RootSync's to write.
+	// Use what is there, and leave it as it is.
 	Use
-	// Own: this RootSync applies it.
+	// Own it: this RootSync applies it.
 	Own
-	// Conflict: this RootSync declares it, and it is another's who declares it too.
+	// Conflict with another RootSync that declares it too, and has it.
 	Conflict
 )
 
@@ -247,12 +247,12 @@ func older(stakes Stakes, a, b object.Sync) int {
 type Fate int
 
 const (
-	// Prune: it goes, or is let go, as any object: nobody else has to do with it, or the
+	// Prune it, or let it go, as any object: nobody else has to do with it, or the
 	// RootSync has made it along the way, and Config Sync lets such a namespace go.
 	Prune Fate = iota
-	// HandOver: another RootSync has it now; this one forgets it and touches nothing.
+	// HandOver to another RootSync that has it now: this one forgets it and touches nothing.
 	HandOver
-	// Keep: others still use it.
+	// Keep it, for others still use it.
 	Keep
 )
 

@@ -86,7 +86,7 @@ func written(text string) string {
 			continue
 		}
 		var day int
-		fmt.Sscan(f[2], &day)
+		_, _ = fmt.Sscan(f[2], &day)
 		out = append(out, ownership.At(ownership.How(f[0]), claimant(object.Sync(f[1])), epoch.AddDate(0, 0, day)).String())
 	}
 	return strings.Join(out, ", ")

@@ -107,7 +107,7 @@ func permutations(list []object.Sync) [][]object.Sync {
 // The seed's three RootSyncs, in every order, and each of the ages that they can have.
 func TestJudge_isTheSameForEveryOrder(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test that can be run again
+	random := rand.New(rand.NewPCG(1, 1))
 	for _, ages := range permutations([]object.Sync{"a", "x", "y"}) {
 		for _, order := range permutations([]object.Sync{"a", "x", "y"}) {
 			t.Run(fmt.Sprintf("ages %v, order %v", ages, order), func(t *testing.T) {
@@ -165,7 +165,7 @@ func (s Stakes) text() string {
 func TestJudge_comesToRest(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
-		random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a test that can be run again
+		random := rand.New(rand.NewPCG(seed, 2))
 		m := &model{t: t, stakes: Stakes{}}
 		for range 20 {
 			sync := object.Sync([]string{"a", "b", "x", "y"}[random.IntN(4)])

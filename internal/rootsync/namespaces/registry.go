@@ -63,8 +63,8 @@ func (r *Registry) Expect(syncs ...object.Sync) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expected = sets.New(syncs...)
-	for sync := range r.stakes {
-		r.expected.Delete(sync)
+	for who := range r.stakes {
+		r.expected.Delete(who)
 	}
 }
 
@@ -85,35 +85,35 @@ func (r *Registry) Complete() bool {
 
 // Set says what a RootSync wants from now on, and returns the namespaces for which
 // that is something else than before.
-func (r *Registry) Set(sync object.Sync, w Wants) []string {
+func (r *Registry) Set(who object.Sync, w Wants) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.expected.Delete(sync)
-	return r.put(sync, w.stakes())
+	r.expected.Delete(who)
+	return r.put(who, w.stakes())
 }
 
 // Excuse says that nobody need wait for a RootSync: it cannot say what it wants now.
-func (r *Registry) Excuse(sync object.Sync) {
+func (r *Registry) Excuse(who object.Sync) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.expected.Delete(sync)
+	r.expected.Delete(who)
 }
 
 // Forget says that there is no such RootSync any more.
-func (r *Registry) Forget(sync object.Sync) []string {
+func (r *Registry) Forget(who object.Sync) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.expected.Delete(sync)
-	return r.put(sync, nil)
+	r.expected.Delete(who)
+	return r.put(who, nil)
 }
 
-func (r *Registry) put(sync object.Sync, next map[string]Stake) []string {
-	former := r.stakes[sync]
+func (r *Registry) put(who object.Sync, next map[string]Stake) []string {
+	former := r.stakes[who]
 	changed := sets.New[string]()
 	for name := range former {
 		if _, stays := next[name]; !stays {
 			changed.Insert(name)
-			delete(r.byName[name], sync)
+			delete(r.byName[name], who)
 			if len(r.byName[name]) == 0 {
 				delete(r.byName, name)
 			}
@@ -127,10 +127,10 @@ func (r *Registry) put(sync object.Sync, next map[string]Stake) []string {
 		if r.byName[name] == nil {
 			r.byName[name] = Stakes{}
 		}
-		r.byName[name][sync] = stake
+		r.byName[name][who] = stake
 	}
-	if r.stakes[sync] = next; next == nil {
-		delete(r.stakes, sync)
+	if r.stakes[who] = next; next == nil {
+		delete(r.stakes, who)
 	}
 	return sets.List(changed)
 }
@@ -150,8 +150,8 @@ func (r *Registry) Names() []string {
 }
 
 // Of are the namespaces that a RootSync has a stake in, in the order of their names.
-func (r *Registry) Of(sync object.Sync) []string {
+func (r *Registry) Of(who object.Sync) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.stakes[sync]))
+	return slices.Sorted(maps.Keys(r.stakes[who]))
 }

@@ -97,11 +97,11 @@ func (h *Hub) keep(s inventory.ObjectSource, o metav1.Object) metav1.Object {
 
 // Follow says of which kinds a RootSync has objects now; none ends it. Kinds are watched
 // until the context ends or nobody has objects of them.
-func (h *Hub) Follow(ctx context.Context, sync object.Sync, kinds sets.Set[schema.GroupKind]) error {
+func (h *Hub) Follow(ctx context.Context, who object.Sync, kinds sets.Set[schema.GroupKind]) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.users[sync] = kinds.Clone(); len(kinds) == 0 {
-		delete(h.users, sync)
+	if h.users[who] = kinds.Clone(); len(kinds) == 0 {
+		delete(h.users, who)
 	}
 	return h.refresh(ctx)
 }

@@ -123,10 +123,10 @@ func (r *rig) seen(id object.ID) func() *live.Seen {
 	}
 }
 
-func managed(api, kind, namespace, name, rest string) string {
+func managed(api, kind, namespace, name, spec string) string {
 	return `{apiVersion: ` + api + `, kind: ` + kind + `, metadata: {name: ` + name + `, namespace: ` + namespace +
 		`, labels: {applyset.kubernetes.io/part-of: x}, annotations: {configmanagement.gke.io/managed: enabled, configsync.gke.io/manager: ":root_x",` +
-		` configsync.gke.io/resource-id: _configmap_` + namespace + `_` + name + `}}` + rest + `}`
+		` configsync.gke.io/resource-id: _configmap_` + namespace + `_` + name + `}}` + spec + `}`
 }
 
 func TestHub_hasOneWatchForEachKindWhoeverFollowsIt(t *testing.T) {
