@@ -86,7 +86,14 @@ func TestEngine_twoThatWantOneObject(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ns := r.e.Namespace(t)
-	older := func(o *apply.Options) { o.Owner = func(object.ID) object.Sync { return "older" } }
+	older := func(o *apply.Options) {
+		o.Owner = func(id object.ID) object.Sync {
+			if id.Name == "x" {
+				return "older"
+			}
+			return o.Sync
+		}
+	}
 	a, b := r.start("older", older), r.start("younger", older)
 	b.Set(timed(declared(t, configMap(ns, "x", "b"), configMap(ns, "own", "b")), "b1", "5s"))
 	a.Set(timed(declared(t, configMap(ns, "x", "a")), "a1", "5s"))
@@ -110,11 +117,11 @@ func TestEngine_twoThatWantOneObject(t *testing.T) {
 	t.Log("nobody knows which is older")
 	unknown := func(o *apply.Options) { o.Owner = nil }
 	c, d := r.start("one", unknown), r.start("two", unknown)
-	c.set("c1", configMap(ns, "y", "c"))
-	if got := errorsOf(d.set("d1", configMap(ns, "y", "d"))); len(got) != 1 {
+	c.set("c1", configMap(ns, "z", "c"))
+	if got := errorsOf(d.set("d1", configMap(ns, "z", "d"))); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
-	if got := dataOf(r.get("v1/ConfigMap", ns, "y")); got != "c" {
+	if got := dataOf(r.get("v1/ConfigMap", ns, "z")); got != "c" {
 		t.Errorf("it was taken: %s", got)
 	}
 

@@ -110,7 +110,7 @@ func TestEngine_oneWaitsForAnother(t *testing.T) {
 		configMap(ns, "first", "v"), configMap(ns, "second", "v", on("ConfigMap", "first")),
 		configMap(ns, "after-pod", "v", on("Pod", "p")), configMap(ns, "after-bad", "v", on("ConfigMap", "bad")),
 		configMap(ns, "after-skipped", "v", on("ConfigMap", "after-bad")),
-		configMap(ns, "x", "v", on("ConfigMap", "y")), configMap(ns, "y", "v", on("ConfigMap", "x")),
+		configMap(ns, "one", "v", on("ConfigMap", "two")), configMap(ns, "two", "v", on("ConfigMap", "one")),
 		configMap(ns, "outside", "v", on("Secret", "none")),
 	), "c1", "2s"))
 	s := e.settled("c1")
@@ -124,7 +124,7 @@ func TestEngine_oneWaitsForAnother(t *testing.T) {
 	}
 	got = slices.Delete(got, i, i+1)
 	want := []string{
-		"KNV2009: cyclic dependency:\n- /namespaces/NS/ConfigMap/x -> /namespaces/NS/ConfigMap/y\n- /namespaces/NS/ConfigMap/y -> /namespaces/NS/ConfigMap/x",
+		"KNV2009: cyclic dependency:\n- /namespaces/NS/ConfigMap/one -> /namespaces/NS/ConfigMap/two\n- /namespaces/NS/ConfigMap/two -> /namespaces/NS/ConfigMap/one",
 		"KNV2009: external dependency: /namespaces/NS/ConfigMap/outside -> /namespaces/NS/Secret/none: only an object of the same source can be waited for",
 		"KNV2009: skipped apply of ConfigMap, NS/after-bad: dependency apply actuation failed: NS_bad__ConfigMap",
 		"KNV2009: skipped apply of ConfigMap, NS/after-pod: dependency apply reconcile timeout: NS_p__Pod",

@@ -1,0 +1,73 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// Whenever a process ends, the next one goes on: the cluster and the inventory end as
+// is declared, whatever was declared in between.
+func TestEngine_endsAtRandomMoments(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 3))
+	e := r.start("random", nil)
+	var texts []string
+	for round := range 30 {
+		texts = []string{namespace("random-safe")}
+		for i := range 40 {
+			if rng.IntN(3) > 0 {
+				texts = append(texts, configMap(ns, fmt.Sprint("c", i), fmt.Sprint("v", rng.IntN(3))))
+			}
+		}
+		e.Set(timed(declared(t, texts...), fmt.Sprint("c", round), "20s"))
+		timer := time.NewTimer(time.Duration(rng.IntN(120)) * time.Millisecond)
+		<-timer.C
+		e = e.again()
+	}
+	s := e.set("last", texts...)
+	if len(s.Errors) > 0 {
+		t.Errorf("got %v", errorsOf(s))
+	}
+	var want []string
+	values := map[string]string{}
+	for _, d := range declared(t, texts...) {
+		want = append(want, d.ID().String())
+		if !d.ID().IsNamespace() {
+			values[d.ID().Name] = dataOf(d.Object)
+		}
+	}
+	slices.Sort(want)
+	r.Eventually(func() []string {
+		got := e.inventory()
+		slices.Sort(got)
+		return got
+	}, patience, often).Should(gomega.Equal(want), "seed %d", seed)
+	var list corev1.ConfigMapList
+	if err := r.e.Client.List(t.Context(), &list, client.InNamespace(ns), client.HasLabels{object.LabelPartOf}); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, cm := range list.Items {
+		got[cm.Name] = cm.Data["k"]
+	}
+	if diff := cmp.Diff(values, got); diff != "" {
+		t.Errorf("seed %d: %s", seed, diff)
+	}
+}
