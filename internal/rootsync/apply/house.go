@@ -115,7 +115,7 @@ func (e *Engine) accept(ctx context.Context) error {
 		}
 		e.refused = err
 		e.o.Changed()
-		return nil //nolint:nilerr // it is told
+		return nil
 	}
 	all := former
 	for _, d := range next.Objects {
@@ -174,7 +174,8 @@ func (e *Engine) force(d *Declaration) {
 			it = newItem(id)
 			e.items[id] = it
 		}
-		if it.declare(one, decide.WantOf(*one, e.o.Sync, d.Version, d.Exact), again); !it.want.Disabled {
+		it.declare(one, decide.WantOf(*one, e.o.Sync, d.Version, d.Exact), again)
+		if !it.want.Disabled {
 			nodes = append(nodes, plan.NodeOf(*one))
 		}
 	}

@@ -62,7 +62,7 @@ func (t *task) removed(seen *live.Seen, err error) {
 	switch {
 	case err == nil:
 		it.deleted, it.since, it.toldAt, it.failures = seen.UID, t.o.Clock.Now(), t.toldAt, 0
-		it.outcome, it.err = open, nil
+		it.outcome, it.err, it.answer = open, nil, nil
 		t.queue.Add(it.id)
 	case apierrors.IsNotFound(err):
 		it.deleted = seen.UID

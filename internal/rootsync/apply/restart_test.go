@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
@@ -36,9 +35,18 @@ func TestEngine_endsAtRandomMoments(t *testing.T) {
 				texts = append(texts, configMap(ns, fmt.Sprint("c", i), fmt.Sprint("v", rng.IntN(3))))
 			}
 		}
-		e.Set(timed(declared(t, texts...), fmt.Sprint("c", round), "20s"))
-		timer := time.NewTimer(time.Duration(rng.IntN(120)) * time.Millisecond)
-		<-timer.C
+		commit := fmt.Sprint("c", round)
+		// Each request counts twice: before it is made, and when it was answered.
+		r.mu.Lock()
+		r.left, r.crash = 1+rng.IntN(120), e.cancel
+		r.mu.Unlock()
+		e.Set(timed(declared(t, texts...), commit, "20s"))
+		r.Eventually(func() bool {
+			s := e.State()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.left <= 0 || s.Settled && s.Version.Commit == commit
+		}, patience, often).Should(gomega.BeTrue())
 		e = e.again()
 	}
 	s := e.set("last", texts...)

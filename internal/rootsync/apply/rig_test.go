@@ -35,6 +35,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/watch"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -62,6 +63,9 @@ type rig struct {
 	mu       sync.Mutex
 	engines  map[*engine]bool
 	requests []string
+	// crash ends an Engine at a request: left counts down to it.
+	left  int
+	crash func()
 }
 
 // engine is one that runs.
@@ -69,8 +73,9 @@ type engine struct {
 	*apply.Engine
 	r    *rig
 	sync object.Sync
-	stop func()
-	o    apply.Options
+	// stop ends it, and cancel does not wait for that.
+	stop, cancel func()
+	o            apply.Options
 }
 
 func newRig(t *testing.T) *rig {
@@ -145,10 +150,21 @@ func (r *rig) counted() dynamic.Interface {
 			r.mu.Lock()
 			r.requests = append(r.requests, what)
 			r.mu.Unlock()
-			return next.RoundTrip(q)
+			r.countDown()
+			a, err := next.RoundTrip(q)
+			r.countDown()
+			return a, err
 		})
 	})
 	return must(dynamic.NewForConfig(rc))(r.t)
+}
+
+func (r *rig) countDown() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left--; r.left == 0 {
+		r.crash()
+	}
 }
 
 // asked are the requests since it was called last.
@@ -197,6 +213,7 @@ func (r *rig) start(name object.Sync, change func(*apply.Options), kinds ...sche
 		defer close(done)
 		e.Run(ctx)
 	}()
+	e.cancel = cancel
 	e.stop = func() {
 		cancel()
 		<-done
@@ -335,3 +352,8 @@ func (r *rig) patchStatus(u *unstructured.Unstructured, text string) {
 		r.t.Fatal(err)
 	}
 }
+
+// blind knows nothing.
+type blind struct{}
+
+func (blind) Seen(object.ID) (*live.Seen, bool) { return nil, false }

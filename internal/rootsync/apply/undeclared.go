@@ -19,11 +19,12 @@ const lookAfter = 5 * time.Second
 // stranger is the item of an object that is in no declaration and no inventory, and has
 // all that an object of this RootSync has; nil if it has not.
 func (e *Engine) stranger(id object.ID) *item {
-	if e.stage != Settled {
-		return nil
-	}
 	seen, _ := e.o.Live.Seen(id)
 	if seen == nil || seen.Manager != e.o.Sync.Manager() || seen.ApplySet != e.o.Sync.ApplySet() {
+		return nil
+	}
+	if e.stage != Settled {
+		e.strangers[id] = true // it may be declared in a moment
 		return nil
 	}
 	it := newItem(id)
