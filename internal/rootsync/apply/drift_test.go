@@ -217,3 +217,22 @@ func TestEngine_deletesStrangersThatLookLikeItsOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestEngine_aDeclaredNamespaceThatSomebodyDeletesComesBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	e := r.start("comes-back", nil)
+	e.set("c1", namespace("comes-back"), configMap("comes-back", "a", "v"), configMap("comes-back", "b", "v"))
+	ns := r.get("v1/Namespace", "", "comes-back")
+	if err := r.e.Client.Delete(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	r.Eventually(func() bool {
+		now := r.get("v1/Namespace", "", "comes-back")
+		return now != nil && now.GetUID() != ns.GetUID()
+	}, patience, often).Should(gomega.BeTrue())
+	r.Eventually(func() string {
+		return dataOf(r.get("v1/ConfigMap", "comes-back", "a")) + dataOf(r.get("v1/ConfigMap", "comes-back", "b"))
+	}, patience, often).Should(gomega.Equal("vv"))
+	r.Eventually(e.errors, patience, often).Should(gomega.BeEmpty())
+}

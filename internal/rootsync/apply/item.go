@@ -62,8 +62,9 @@ type item struct {
 	ready   readiness
 	// err is what is wrong, for people.
 	err *knv.Error
-	// since is when it was begun to wait for the object, and unknown for its kind.
-	since, unknown time.Time
+	// since is when it was begun to wait for the object to become ready, going for it to
+	// be gone, and unknown for the watch of its kind.
+	since, going, unknown time.Time
 	// missing is the namespace that the object waits for.
 	missing string
 
@@ -95,7 +96,8 @@ func (it *item) settled() bool {
 
 // reset begins anew, for another declaration.
 func (it *item) reset() {
-	it.outcome, it.ready, it.err, it.since, it.unknown, it.missing = open, pending, nil, time.Time{}, time.Time{}, ""
+	it.outcome, it.ready, it.err, it.missing = open, pending, nil, ""
+	it.since, it.going, it.unknown = time.Time{}, time.Time{}, time.Time{}
 	it.failures, it.until, it.refused = 0, time.Time{}, nil
 }
 
