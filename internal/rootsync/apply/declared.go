@@ -60,7 +60,7 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 	case decide.Wait:
 		return e.wait(it, f)
 	case decide.Look:
-		return e.unlessPaused(it, e.look(it))
+		return e.unlessPaused(it, e.look(it, f))
 	case decide.Abandon:
 		return e.unlessPaused(it, e.abandon(it))
 	case decide.Conflict:

@@ -5,6 +5,8 @@ package apply_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,19 +45,17 @@ func TestEngine_putsBackWhatItOwnsAndLeavesWhatItDoesNot(t *testing.T) {
 	r.Eventually(value("gone"), patience, often).Should(gomega.Equal("v"))
 
 	t.Log("a field of somebody else")
+	r.asked()
 	r.patch("v1/ConfigMap", ns, "a", "{data: {foreign: x}}")
 	// Events of one kind are in order.
 	r.patch("v1/ConfigMap", ns, "last", "{data: {k: edited}}")
 	r.Eventually(value("last"), patience, often).Should(gomega.Equal("v"))
+	asked := slices.DeleteFunc(r.asked(), func(q string) bool { return strings.HasSuffix(q, "/bad") })
+	if diff := cmp.Diff([]string{"PATCH /api/v1/namespaces/" + ns + "/configmaps/last"}, asked); diff != "" {
+		t.Error(diff)
+	}
 	if got := r.get("v1/ConfigMap", ns, "a"); got.Object["data"].(map[string]any)["foreign"] != "x" {
 		t.Errorf("a field of somebody else is gone: %v", got.Object["data"])
-	}
-	count := map[string]int{}
-	for _, q := range writes(r.asked()) {
-		count[q[len(q)-4:]]++
-	}
-	if diff := cmp.Diff(map[string]int{"ps/a": 2, "gone": 1, "last": 1}, map[string]int{"ps/a": count["ps/a"], "gone": count["gone"], "last": count["last"]}); diff != "" {
-		t.Error(diff)
 	}
 }
 

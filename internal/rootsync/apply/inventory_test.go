@@ -119,13 +119,14 @@ func TestEngine_aKindThatIsNotServed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ns := r.e.Namespace(t)
-	later := schema.GroupKind{Group: "later.example.org", Kind: "Later"}
-	e := r.start("unserved", nil, later)
-	s := e.set("c1", "{apiVersion: later.example.org/v1, kind: Later, metadata: {name: a, namespace: "+ns+"}}", configMap(ns, "a", "v"))
-	if got := errorsOf(s); len(got) != 1 || got[0] != "KNV1021: No CustomResourceDefinition is defined for the type \"Later.later.example.org\" in the cluster.\n"+
-		"Resource types that are not native Kubernetes objects must have a CustomResourceDefinition." {
-		t.Errorf("got %v", got)
+	of := ns + ".example.org" // of its own, each time
+	e := r.start("unserved", nil, schema.GroupKind{Group: of, Kind: "Later"})
+	s := e.set("c1", "{apiVersion: "+of+"/v1, kind: Later, metadata: {name: a, namespace: "+ns+"}}", configMap(ns, "a", "v"))
+	want := []string{"KNV1021: No CustomResourceDefinition is defined for the type \"Later." + of + "\" in the cluster.\n" +
+		"Resource types that are not native Kubernetes objects must have a CustomResourceDefinition."}
+	if diff := cmp.Diff(want, errorsOf(s)); diff != "" {
+		t.Error(diff)
 	}
-	r.e.Apply(t, "default", crd("later.example.org", "Later"))
+	r.e.Apply(t, "default", crd(of, "Later"))
 	r.Eventually(e.errors, patience, often).Should(gomega.BeEmpty())
 }

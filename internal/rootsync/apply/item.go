@@ -71,8 +71,12 @@ type item struct {
 	failures int
 	until    time.Time // before which it is not tried again
 	fight    fight
-	// deleted is the object that was asked to go, and refused the answer if that was no.
-	deleted types.UID
+	// deleted is the object that was asked to go, in the version deletedAt. Watched says
+	// that the watch had told of it, so that it will tell when it is gone.
+	deleted   types.UID
+	deletedAt string
+	watched   bool
+	// refused is the answer if that was no.
 	refused *refusal
 	// wanted says that it has to be in the inventory before it is written.
 	wanted bool

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -78,4 +81,29 @@ func TestEngine_endsAtRandomMoments(t *testing.T) {
 	if diff := cmp.Diff(values, got); diff != "" {
 		t.Errorf("seed %d: %s", seed, diff)
 	}
+}
+
+func TestEngine_actsWithTheRightsThatItHas(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	const user = "rights-of-a-sync"
+	r.e.Grant(t, ns, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch"}})
+	e := r.start("rights", func(o *apply.Options) { o.Client, o.Inventory = r.counted(user), r.counted("") })
+	secret := "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: " + ns + "}}"
+	s := e.set("c1", configMap(ns, "a", "v"), configMap(ns, "b", "v"), secret)
+	want := []string{"KNV2009: failed to apply Secret, " + ns + `/s: secrets "s" is forbidden: User "` + user + `" cannot patch resource "secrets" in API group "" in the namespace "` + ns + `"`}
+	if diff := cmp.Diff(want, errorsOf(s)); diff != "" {
+		t.Error(diff)
+	}
+	was := r.get("v1/ConfigMap", ns, "a").GetResourceVersion()
+	e = e.again()
+	s = e.set("c2", configMap(ns, "a", "v"))
+	if got := r.get("v1/ConfigMap", ns, "a").GetResourceVersion(); got != was {
+		t.Error("it was written")
+	}
+	if got := errorsOf(s); len(got) != 1 || !strings.HasPrefix(got[0], "KNV2009: failed to prune ConfigMap, "+ns+`/b: configmaps "b" is forbidden: User "`+user) {
+		t.Errorf("got %v", got)
+	}
+	r.Eventually(e.inventory, patience, often).Should(gomega.Equal([]string{"ConfigMap, " + ns + "/a", "ConfigMap, " + ns + "/b"}))
 }

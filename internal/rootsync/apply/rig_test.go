@@ -137,9 +137,11 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
 
-// counted is a client of which the requests are counted.
-func (r *rig) counted() dynamic.Interface {
+// counted is a client of which the requests are counted; it is another user's if one is
+// named.
+func (r *rig) counted(user string) dynamic.Interface {
 	rc := rest.CopyConfig(r.e.Config)
+	rc.Impersonate.UserName = user
 	rc.QPS = -1
 	rc.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(q *http.Request) (*http.Response, error) {
@@ -197,7 +199,7 @@ func (r *rig) start(name object.Sync, change func(*apply.Options), kinds ...sche
 		r.t.Fatal(err)
 	}
 	o := apply.Options{
-		Sync: name, Client: r.counted(), Kinds: r.kinds.Current, Live: r.hub, Slots: semaphore.NewWeighted(16), Clock: clock.RealClock{},
+		Sync: name, Client: r.counted(""), Kinds: r.kinds.Current, Live: r.hub, Slots: semaphore.NewWeighted(16), Clock: clock.RealClock{},
 		Owner: func(object.ID) object.Sync { return name },
 	}
 	if change != nil {

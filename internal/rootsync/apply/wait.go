@@ -15,13 +15,16 @@ import (
 // wait waits for the watch of a kind, or for an object to be gone.
 func (e *Engine) wait(it *item, f decide.Facts) call {
 	if !f.Known && !f.Looked {
-		return e.waitForKind(it)
+		return e.waitForKind(it, f)
 	}
 	if it.going.IsZero() {
 		it.going = e.o.Clock.Now()
 	}
 	rest := e.after(it.going, e.current.ReconcileTimeout)
 	if rest > 0 {
+		if f.Looked {
+			rest = min(rest, lookAfter) // nobody tells
+		}
 		e.queue.AddAfter(it.id, rest)
 		return nil
 	}
@@ -39,7 +42,7 @@ func (e *Engine) wait(it *item, f decide.Facts) call {
 
 // waitForKind waits for the watch of a kind for a while. A kind that cannot be watched is
 // looked at object by object.
-func (e *Engine) waitForKind(it *item) call {
+func (e *Engine) waitForKind(it *item, f decide.Facts) call {
 	if it.unknown.IsZero() {
 		it.unknown = e.o.Clock.Now()
 	}
@@ -47,7 +50,7 @@ func (e *Engine) waitForKind(it *item) call {
 		e.queue.AddAfter(it.id, rest)
 		return nil
 	}
-	return e.unlessPaused(it, e.look(it))
+	return e.unlessPaused(it, e.look(it, f))
 }
 
 // kind is a kind that the API server serves; known is false as long as nobody knows what
