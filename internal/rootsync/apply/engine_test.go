@@ -4,6 +4,7 @@
 package apply_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -162,6 +163,9 @@ func TestEngine_aMissingNamespaceAppears(t *testing.T) {
 	}
 	r.asked()
 	r.e.Apply(t, "", namespace("missing-one"))
+	t.Cleanup(func() {
+		_ = r.e.Client.Delete(context.WithoutCancel(t.Context()), named("v1/Namespace", "", "missing-one"))
+	})
 	r.Eventually(e.errors, patience, often).Should(gomega.HaveLen(1))
 	if dataOf(r.get("v1/ConfigMap", "missing-one", "b")) != "v" {
 		t.Error("it was not applied")

@@ -4,6 +4,7 @@
 package apply_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -128,5 +129,8 @@ func TestEngine_aKindThatIsNotServed(t *testing.T) {
 		t.Error(diff)
 	}
 	r.e.Apply(t, "default", crd(of, "Later"))
+	t.Cleanup(func() {
+		_ = r.e.Client.Delete(context.WithoutCancel(t.Context()), named("apiextensions.k8s.io/v1/CustomResourceDefinition", "", "laters."+of))
+	})
 	r.Eventually(e.errors, patience, often).Should(gomega.BeEmpty())
 }

@@ -4,6 +4,7 @@
 package apply_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +37,11 @@ func TestEngine_aRefusedPruneStaysAndGoesOnceItMay(t *testing.T) {
 	r := newRig(t)
 	ns := r.e.Namespace(t)
 	r.e.Apply(t, "default", noDelete)
+	t.Cleanup(func() {
+		for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+			_ = r.e.Client.Delete(context.WithoutCancel(t.Context()), named("admissionregistration.k8s.io/v1/"+kind, "", "rootsync-test"))
+		}
+	})
 	e := r.start("refused", nil)
 	e.set("c1", configMap(ns, "stays", "v"), configMap(ns, "kept", "v"), configMap(ns, "goes", "v"))
 	r.patch("v1/ConfigMap", ns, "kept", "{metadata: {labels: {rootsync-test: keep}}}")

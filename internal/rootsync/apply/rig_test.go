@@ -223,8 +223,34 @@ func (r *rig) start(name object.Sync, change func(*apply.Options), kinds ...sche
 		delete(r.engines, e)
 		r.mu.Unlock()
 	}
-	r.t.Cleanup(e.stop)
+	r.t.Cleanup(func() {
+		e.stop()
+		e.takeAway(context.WithoutCancel(r.ctx))
+	})
 	return e
+}
+
+// takeAway deletes what belongs to no namespace of a test, so that another test, or the
+// owner of the cluster, finds nothing of it.
+func (e *engine) takeAway(ctx context.Context) {
+	s := group.New(must(dynamic.NewForConfig(e.r.e.Config))(e.r.t), e.sync)
+	if err := s.Load(ctx); err != nil {
+		e.r.t.Error(err)
+	}
+	objects := []client.Object{named("kpt.dev/v1alpha1/ResourceGroup", object.SyncNamespace, string(e.sync))}
+	for _, id := range s.IDs() {
+		if id.IsNamespace() && id.Name != "kube-public" {
+			objects = append(objects, named("v1/Namespace", "", id.Name))
+		}
+		if id.Kind == "CustomResourceDefinition" {
+			objects = append(objects, named("apiextensions.k8s.io/v1/CustomResourceDefinition", "", id.Name))
+		}
+	}
+	for _, o := range objects {
+		if err := e.r.e.Client.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
+			e.r.t.Error(err)
+		}
+	}
 }
 
 // again starts another Engine in the place of one that was stopped.
@@ -293,10 +319,19 @@ func (e *engine) inventory() (out []string) {
 	return out
 }
 
+// named names an object by "version/Kind" or "group/version/Kind".
+func named(gvk, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	i := strings.LastIndex(gvk, "/")
+	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(gvk[:i], gvk[i+1:]))
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
 func (r *rig) get(gvk, namespace, name string) *unstructured.Unstructured {
 	r.t.Helper()
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(gvk[:strings.LastIndex(gvk, "/")], gvk[strings.LastIndex(gvk, "/")+1:]))
+	u := named(gvk, namespace, name)
 	if err := r.e.Client.Get(r.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, u); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return nil
@@ -309,10 +344,7 @@ func (r *rig) get(gvk, namespace, name string) *unstructured.Unstructured {
 // patch is what somebody else does.
 func (r *rig) patch(gvk, namespace, name, text string) {
 	r.t.Helper()
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(gvk[:strings.LastIndex(gvk, "/")], gvk[strings.LastIndex(gvk, "/")+1:]))
-	u.SetNamespace(namespace)
-	u.SetName(name)
+	u := named(gvk, namespace, name)
 	data := must(yaml.YAMLToJSON([]byte(text)))(r.t)
 	if err := r.e.Client.Patch(r.t.Context(), u, client.RawPatch("application/merge-patch+json", data), client.FieldOwner("somebody")); err != nil {
 		r.t.Fatal(err)
