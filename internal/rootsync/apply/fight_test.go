@@ -47,7 +47,8 @@ func TestFight(t *testing.T) {
 		t.Errorf("it is not over: %v", err)
 	}
 	f.changed("another", now)
-	if f.corrected(now); f.rests(now) > 0 {
+	f.corrected(now)
+	if f.rests(now) > 0 {
 		t.Error("a change long after is put back late")
 	}
 	var fresh fight

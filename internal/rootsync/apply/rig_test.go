@@ -164,7 +164,8 @@ func (r *rig) counted(user string) dynamic.Interface {
 func (r *rig) countDown() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.left--; r.left == 0 {
+	r.left--
+	if r.left == 0 {
 		r.crash()
 	}
 }
