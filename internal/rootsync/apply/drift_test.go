@@ -125,7 +125,8 @@ func TestEngine_twoThatWantOneObject(t *testing.T) {
 		t.Errorf("it was taken: %s", got)
 	}
 
-	t.Log("the older one lets it go, and the younger takes it")
+	t.Log("the older one goes, and another takes it")
+	a.stop()
 	took := make(chan struct{})
 	e := r.start("third", func(o *apply.Options) {
 		o.Owner = func(object.ID) object.Sync {
