@@ -22,27 +22,32 @@ func (e *Engine) advance(ctx context.Context) error {
 		return nil
 	}
 	if err := e.bounded(ctx, func(ctx context.Context) error { return e.store.Write(ctx, ids, statuses != nil) }); err != nil {
+		e.mu.Lock()
+		e.dirty = true // it is tried again
+		e.mu.Unlock()
 		return err
 	}
-	e.mu.Lock()
-	e.stored()
-	over, removal := e.stage == Settled && e.next == nil, e.current.removal
-	for id, it := range e.items {
-		if it.outcome == gone && !it.isDeclared() && !it.inventoried {
-			delete(e.items, id)
-		} else if !it.isDeclared() && it.outcome == open {
-			over = false
-		}
-	}
-	over = over && removal != "" && len(e.items) == 0
-	e.mu.Unlock()
-	switch {
-	case over:
+	if e.forget() {
 		return e.vanish(ctx)
-	case statuses == nil && !e.store.HasStatus():
+	}
+	if statuses == nil && !e.store.HasStatus() {
 		return nil
 	}
 	return e.report(ctx, statuses)
+}
+
+// forget takes in what was written, and says whether that was the last of a RootSync that
+// goes.
+func (e *Engine) forget() (last bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stored()
+	for id, it := range e.items {
+		if it.outcome == gone && !it.isDeclared() && !it.inventoried {
+			delete(e.items, id)
+		}
+	}
+	return e.stage == Settled && e.next == nil && e.current.removal != "" && len(e.items) == 0
 }
 
 // due is what the inventory should have now; false if it need not be looked at.
@@ -55,6 +60,10 @@ func (e *Engine) due() (ids []object.ID, statuses []group.Status, due bool) {
 	}
 	if e.stage == Pruning && e.allSettled() {
 		e.stage, e.dirty = Settled, true
+		for id := range e.strangers {
+			e.queue.Add(id)
+		}
+		clear(e.strangers)
 		e.o.Changed()
 	}
 	switch {

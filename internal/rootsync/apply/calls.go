@@ -100,6 +100,9 @@ func (e *Engine) dryRun(it *item, seen *live.Seen) call {
 		if apierrors.IsNotFound(err) {
 			return nil, errOvertaken
 		}
+		if apierrors.IsForbidden(err) { // who may write need not be allowed to read
+			return t.applyAsBefore(ctx, seen)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -108,15 +111,27 @@ func (e *Engine) dryRun(it *item, seen *live.Seen) call {
 		}
 		would, err := t.patch(ctx, seen.Version, []string{metav1.DryRunAll})
 		switch {
-		case err != nil && !apierrors.IsBadRequest(err): // a webhook may not know dry runs
+		case apierrors.IsBadRequest(err): // a webhook may not know dry runs
+			return t.applyAsBefore(ctx, seen)
+		case err != nil:
 			return nil, err
-		case err == nil && would.GetResourceVersion() != have.GetResourceVersion():
+		case would.GetResourceVersion() != have.GetResourceVersion():
 			return nil, errOvertaken
-		case err == nil && same(have, would):
+		case same(have, would):
 			return have, nil
 		}
 		return t.applyNow(ctx)
 	}, t.written)
+}
+
+// applyAsBefore applies an object for the version that it was applied for: where nothing
+// else has changed, the API server does not write it.
+func (t *task) applyAsBefore(ctx context.Context, seen *live.Seen) (*unstructured.Unstructured, error) {
+	got, err := t.patch(ctx, seen.Version, nil)
+	if err != nil || got.GetResourceVersion() == seen.ResourceVersion {
+		return got, err
+	}
+	return t.applyNow(ctx)
 }
 
 // same says whether two answers about an object differ in nothing but times.
@@ -153,11 +168,12 @@ func (e *Engine) mark(it *item) call {
 }
 
 // look finds out about an object of which the watch cannot tell.
-func (e *Engine) look(it *item) call {
+func (e *Engine) look(it *item, f decide.Facts) call {
 	t := e.task(it)
 	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {
 		got, err := t.at.Get(ctx, it.id.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+		// Of what the watch knows, only an object without its label can be there.
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && f.Known && t.declared.Object == nil {
 			return nil, nil //nolint:nilnil // it is not there
 		}
 		return got, err
@@ -205,8 +221,8 @@ func (e *Engine) abandon(it *item) call {
 }
 
 // remove asks an object to go, as it was seen.
-func (e *Engine) remove(it *item, seen *live.Seen) call {
-	t := e.task(it)
+func (e *Engine) remove(it *item, f decide.Facts) call {
+	t, seen := e.task(it), f.Seen
 	policy := metav1.DeletePropagationBackground
 	if e.current.removal == Foreground {
 		policy = metav1.DeletePropagationForeground
@@ -215,5 +231,5 @@ func (e *Engine) remove(it *item, seen *live.Seen) call {
 		return nil, t.at.Delete(ctx, it.id.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: new(seen.UID), ResourceVersion: new(seen.ResourceVersion)}, PropagationPolicy: &policy,
 		})
-	}, func(_ *unstructured.Unstructured, err error) { t.removed(seen, err) })
+	}, func(_ *unstructured.Unstructured, err error) { t.removed(f, err) })
 }

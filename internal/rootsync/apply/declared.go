@@ -60,10 +60,11 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 	case decide.Wait:
 		return e.wait(it, f)
 	case decide.Look:
-		return e.unlessPaused(it, e.look(it))
+		return e.unlessPaused(it, e.look(it, f))
 	case decide.Abandon:
 		return e.unlessPaused(it, e.abandon(it))
 	case decide.Conflict:
+		it.wrote = nil // whatever it was, another writes it now
 		e.finish(it, conflict, knv.New(v.Code, "%s", v.Why).About(it.about))
 	case decide.Keep:
 		e.finish(it, kept, knv.New(v.Code, "%s", v.Why).About(it.about))
@@ -77,7 +78,7 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 func (e *Engine) write(it *item, f decide.Facts, v decide.Verdict) call {
 	if !v.Drift {
 		if waits, why := e.gate(it.id); why != "" {
-			e.finish(it, skipped, knv.New(knv.Applier, "%s", plan.SkippedApply(it.id, why)).About(it.about))
+			e.skip(it, why)
 			return nil
 		} else if waits {
 			return nil // until what it needs tells
@@ -194,7 +195,7 @@ func (e *Engine) fine(it *item, f decide.Facts) {
 		e.queue.AddAfter(it.id, e.after(it.since, e.current.ReconcileTimeout))
 	}
 	moved := it.outcome != done || it.ready != is
-	it.outcome, it.ready, it.failures, it.missing = done, is, 0, ""
+	it.outcome, it.ready, it.failures, it.missing, it.going = done, is, 0, "", time.Time{}
 	if it.err != nil && it.err.Code != knv.Fight {
 		it.err = nil
 	}

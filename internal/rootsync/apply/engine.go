@@ -33,6 +33,9 @@ type Engine struct {
 	loaded  bool
 	removed bool
 	items   map[object.ID]*item
+	// strangers are objects that are in no declaration and no inventory, which are looked
+	// at once all is settled.
+	strangers map[object.ID]bool
 	// graph has the edges of what is declared, and pruning those of what goes as well.
 	graph, pruning *plan.Graph
 	// graphErrs are about the declaration, refused about one that is not in force, and
@@ -66,7 +69,7 @@ func New(o Options) *Engine {
 		o.Changed = func() {}
 	}
 	return &Engine{
-		o: o, store: group.New(o.Inventory, o.Sync), stage: Idle, items: map[object.ID]*item{},
+		o: o, store: group.New(o.Inventory, o.Sync), stage: Idle, items: map[object.ID]*item{}, strangers: map[object.ID]bool{},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[object.ID]{Clock: o.Clock}),
 	}
 }
@@ -166,11 +169,11 @@ func (e *Engine) ObserveKinds() {
 // ObserveNamespace tells that a namespace has appeared. It does not block.
 func (e *Engine) ObserveNamespace(name string) {
 	e.wake(func(it *item) bool {
-		if it.missing != name {
-			return false
+		waits := it.missing == name || it.id.Namespace == name && it.outcome == failed
+		if waits {
+			it.until = time.Time{}
 		}
-		it.until = time.Time{}
-		return true
+		return waits
 	})
 }
 

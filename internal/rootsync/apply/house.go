@@ -107,7 +107,7 @@ func (e *Engine) accept(ctx context.Context) error {
 		return nil
 	}
 	former := e.store.IDs()
-	if err := guard(next, former); err != nil {
+	if err := guard(next, e.formerly(former)); err != nil {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.next == next {
@@ -115,7 +115,7 @@ func (e *Engine) accept(ctx context.Context) error {
 		}
 		e.refused = err
 		e.o.Changed()
-		return nil //nolint:nilerr // it is told
+		return nil
 	}
 	all := former
 	for _, d := range next.Objects {
@@ -137,6 +137,22 @@ func (e *Engine) accept(ctx context.Context) error {
 	e.stored()
 	e.o.Changed()
 	return nil
+}
+
+// formerly are the objects that were declared before: after a start those that were in
+// the inventory.
+func (e *Engine) formerly(inventory []object.ID) (ids []object.ID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stage == Idle {
+		return inventory
+	}
+	for id, it := range e.items {
+		if it.managed() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func guard(d *Declaration, former []object.ID) *knv.Error {
@@ -174,7 +190,8 @@ func (e *Engine) force(d *Declaration) {
 			it = newItem(id)
 			e.items[id] = it
 		}
-		if it.declare(one, decide.WantOf(*one, e.o.Sync, d.Version, d.Exact), again); !it.want.Disabled {
+		it.declare(one, decide.WantOf(*one, e.o.Sync, d.Version, d.Exact), again)
+		if !it.want.Disabled {
 			nodes = append(nodes, plan.NodeOf(*one))
 		}
 	}

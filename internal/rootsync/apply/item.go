@@ -62,16 +62,21 @@ type item struct {
 	ready   readiness
 	// err is what is wrong, for people.
 	err *knv.Error
-	// since is when it was begun to wait for the object, and unknown for its kind.
-	since, unknown time.Time
+	// since is when it was begun to wait for the object to become ready, going for it to
+	// be gone, and unknown for the watch of its kind.
+	since, going, unknown time.Time
 	// missing is the namespace that the object waits for.
 	missing string
 
 	failures int
 	until    time.Time // before which it is not tried again
 	fight    fight
-	// deleted is the object that was asked to go, and refused the answer if that was no.
-	deleted types.UID
+	// deleted is the object that was asked to go, in the version deletedAt. Watched says
+	// that the watch had told of it, so that it will tell when it is gone.
+	deleted   types.UID
+	deletedAt string
+	watched   bool
+	// refused is the answer if that was no.
 	refused *refusal
 	// wanted says that it has to be in the inventory before it is written.
 	wanted bool
@@ -95,7 +100,8 @@ func (it *item) settled() bool {
 
 // reset begins anew, for another declaration.
 func (it *item) reset() {
-	it.outcome, it.ready, it.err, it.since, it.unknown, it.missing = open, pending, nil, time.Time{}, time.Time{}, ""
+	it.outcome, it.ready, it.err, it.missing = open, pending, nil, ""
+	it.since, it.going, it.unknown = time.Time{}, time.Time{}, time.Time{}
 	it.failures, it.until, it.refused = 0, time.Time{}, nil
 }
 

@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	// DefaultReconcileTimeout and DefaultCallTimeout are those of Config Sync.
-	DefaultReconcileTimeout, DefaultCallTimeout = 5 * time.Minute, 15 * time.Second
+	// DefaultReconcileTimeout is that of Config Sync.
+	DefaultReconcileTimeout = 5 * time.Minute
+	// DefaultCallTimeout is that of Config Sync.
+	DefaultCallTimeout = 15 * time.Second
 	// firstRetry and lastRetry bound the pause before what failed is tried again; each is
 	// twice the one before, so that it never ends and never weighs.
 	firstRetry, lastRetry = 250 * time.Millisecond, 2 * time.Minute
@@ -36,8 +38,9 @@ const (
 	surfaced = 3
 )
 
-// Options of an Engine. Functions are called from several goroutines, and must not
-// block, nor call the Engine.
+// Options of an Engine. Functions are called from several goroutines and under the lock
+// of the Engine: they must not block, nor call the Engine, and whoever calls the Engine
+// must not hold a lock that they take.
 type Options struct {
 	Sync object.Sync
 	// Client acts as the RootSync does, and Inventory as what may write its

@@ -57,15 +57,14 @@ func (t *task) failed(err error) {
 }
 
 // removed takes in how the request to go was answered.
-func (t *task) removed(seen *live.Seen, err error) {
-	it := t.it
+func (t *task) removed(f decide.Facts, err error) {
+	it, seen := t.it, f.Seen
 	switch {
 	case err == nil:
-		it.deleted, it.since, it.toldAt, it.failures = seen.UID, t.o.Clock.Now(), t.toldAt, 0
-		it.outcome, it.err = open, nil
+		it.deleted, it.deletedAt, it.watched, it.since, it.failures = seen.UID, seen.ResourceVersion, !f.Looked, t.o.Clock.Now(), 0
+		it.outcome, it.err, it.answer = open, nil, nil
 		t.queue.Add(it.id)
 	case apierrors.IsNotFound(err):
-		it.deleted = seen.UID
 		t.finish(it, gone, nil)
 	case refuses(err) || apierrors.IsConflict(err) && it.failures >= surfaced:
 		it.failures = 0

@@ -19,11 +19,12 @@ const lookAfter = 5 * time.Second
 // stranger is the item of an object that is in no declaration and no inventory, and has
 // all that an object of this RootSync has; nil if it has not.
 func (e *Engine) stranger(id object.ID) *item {
-	if e.stage != Settled {
-		return nil
-	}
 	seen, _ := e.o.Live.Seen(id)
 	if seen == nil || seen.Manager != e.o.Sync.Manager() || seen.ApplySet != e.o.Sync.ApplySet() {
+		return nil
+	}
+	if e.stage != Settled {
+		e.strangers[id] = true // it may be declared in a moment
 		return nil
 	}
 	it := newItem(id)
@@ -38,8 +39,8 @@ func (e *Engine) undeclared(it *item) call {
 		return nil
 	}
 	if _, served, known := e.kind(it.id.GroupKind()); !served {
-		if known { // and its objects are gone with the kind
-			e.finish(it, gone, nil)
+		if known {
+			e.goneWithKind(it)
 		}
 		return nil
 	}
@@ -47,7 +48,10 @@ func (e *Engine) undeclared(it *item) call {
 	if it.outcome == gone && f.Seen == nil || e.awaitsDelete(it, f) {
 		return nil
 	}
-	g := decide.Going{Inventoried: it.inventoried, Orphan: e.current.removal == Orphan, Deleted: it.deleted}
+	g := decide.Going{Inventoried: it.inventoried, Orphan: e.current.removal == Orphan}
+	if it.watched {
+		g.Deleted = it.deleted
+	}
 	waits := false
 	if !g.Orphan {
 		g.InUse, g.Refusal = e.inUse(it.id), e.refusal(it, f)
@@ -60,12 +64,25 @@ func (e *Engine) undeclared(it *item) call {
 	case waits:
 		return nil // until the others tell
 	}
-	return e.unlessPaused(it, e.remove(it, f.Seen))
+	return e.unlessPaused(it, e.remove(it, f))
+}
+
+// goneWithKind takes in that the kind of an object is gone, and the object with it, unless
+// the kind is back in a moment.
+func (e *Engine) goneWithKind(it *item) {
+	if it.unknown.IsZero() {
+		it.unknown = e.o.Clock.Now()
+	}
+	if rest := e.after(it.unknown, unwatched); rest > 0 {
+		e.queue.AddAfter(it.id, rest)
+		return
+	}
+	e.finish(it, gone, nil)
 }
 
 // awaitsDelete says whether the watch has yet to tell of the object that was asked to go.
 func (e *Engine) awaitsDelete(it *item, f decide.Facts) bool {
-	if it.deleted == "" || f.Looked || f.Seen == nil || f.Seen.UID != it.deleted || it.told != it.toldAt {
+	if f.Looked || f.Seen == nil || f.Seen.UID != it.deleted || f.Seen.ResourceVersion != it.deletedAt && !f.Seen.Older(it.deletedAt) {
 		return false
 	}
 	rest := e.after(it.since, lookAfter)

@@ -9,18 +9,22 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 )
 
 // wait waits for the watch of a kind, or for an object to be gone.
 func (e *Engine) wait(it *item, f decide.Facts) call {
 	if !f.Known && !f.Looked {
-		return e.waitForKind(it)
+		return e.waitForKind(it, f)
 	}
-	if it.since.IsZero() {
-		it.since = e.o.Clock.Now()
+	if it.going.IsZero() {
+		it.going = e.o.Clock.Now()
 	}
-	rest := e.after(it.since, e.current.ReconcileTimeout)
+	rest := e.after(it.going, e.current.ReconcileTimeout)
 	if rest > 0 {
+		if f.Looked {
+			rest = min(rest, lookAfter) // nobody tells
+		}
 		e.queue.AddAfter(it.id, rest)
 		return nil
 	}
@@ -38,7 +42,7 @@ func (e *Engine) wait(it *item, f decide.Facts) call {
 
 // waitForKind waits for the watch of a kind for a while. A kind that cannot be watched is
 // looked at object by object.
-func (e *Engine) waitForKind(it *item) call {
+func (e *Engine) waitForKind(it *item, f decide.Facts) call {
 	if it.unknown.IsZero() {
 		it.unknown = e.o.Clock.Now()
 	}
@@ -46,7 +50,7 @@ func (e *Engine) waitForKind(it *item) call {
 		e.queue.AddAfter(it.id, rest)
 		return nil
 	}
-	return e.unlessPaused(it, e.look(it))
+	return e.unlessPaused(it, e.look(it, f))
 }
 
 // kind is a kind that the API server serves; known is false as long as nobody knows what
@@ -68,7 +72,10 @@ func (e *Engine) unserved(it *item) {
 	case it.want.Disabled:
 		e.finish(it, gone, nil)
 		return
-	case why == "" && waits:
+	case why != "":
+		e.skip(it, why)
+		return
+	case waits:
 		return
 	}
 	if it.unknown.IsZero() {
@@ -81,6 +88,11 @@ func (e *Engine) unserved(it *item) {
 	it.wrote, it.answer = nil, nil
 	e.finish(it, failed, knv.New(knv.UnknownKind, "No CustomResourceDefinition is defined for the type %q in the cluster.\n"+
 		"Resource types that are not native Kubernetes objects must have a CustomResourceDefinition.", it.id.GroupKind()).About(it.about))
+}
+
+// skip takes in that an object cannot be applied because of another.
+func (e *Engine) skip(it *item, why string) {
+	e.finish(it, skipped, knv.New(knv.Applier, "%s", plan.SkippedApply(it.id, why)).About(it.about))
 }
 
 // finish takes in what became of an object.

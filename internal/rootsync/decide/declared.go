@@ -12,13 +12,11 @@ import (
 
 // Declared decides about an object that is declared.
 func Declared(f Facts, w Want) Verdict {
-	if w.Disabled {
-		return disabled(f)
-	}
-	if f.Owner != "" && f.Owner != f.Sync {
-		return conflict(f, f.Owner.Manager())
-	}
 	switch {
+	case w.Disabled:
+		return disabled(f)
+	case f.Owner != "" && f.Owner != f.Sync:
+		return conflict(f, f.Owner.Manager())
 	case !f.Known && !f.Looked:
 		return because(Wait, "it is not known yet what is there of its kind")
 	case f.Seen == nil:
@@ -27,13 +25,51 @@ func Declared(f Facts, w Want) Verdict {
 		return because(Nothing, "the watch has yet to tell of the last write")
 	case f.Seen.Deleting:
 		return because(Wait, "it is being deleted, and made again after that")
+	}
+	return present(f, w)
+}
+
+// present decides about an object that was seen.
+func present(f Facts, w Want) Verdict {
+	mine := f.Seen.Manager == f.Sync.Manager()
+	switch {
 	case f.Seen.InheritedFrom != "":
 		return Verdict{Action: Conflict, Code: knv.Applier, Why: fmt.Sprintf(
 			"failed to apply %s: it is a copy, which the hierarchy keeps as it is in the namespace %s: change it there, or keep it from being copied", f.ID, f.Seen.InheritedFrom)}
-	case ofRootSync(f.Seen.Manager) && f.Seen.Manager != f.Sync.Manager() && f.Owner != f.Sync:
+	case ofRootSync(f.Seen.Manager) && !mine && f.Owner != f.Sync:
 		return conflict(f, f.Seen.Manager)
+	case w.OnlyMetadata:
+		return onlyMetadata(f, w, mine)
+	case !mine:
+		return Verdict{Action: Apply, Why: "it is taken over", Drift: f.Wrote != nil}
+	case older(f, w):
+		return because(Apply, "it was applied for another commit")
+	case f.Wrote == nil:
+		return because(DryRunFirst, "it is not known whether it is as it should be")
 	}
-	return present(f, w)
+	return compared(f, w)
+}
+
+// older says whether an object was applied for another commit, where that counts.
+func older(f Facts, w Want) bool { return w.Exact && f.Seen.Version != w.Version }
+
+// onlyMetadata decides about an object whose content is left as it is.
+func onlyMetadata(f Facts, w Want, mine bool) Verdict {
+	if f.Seen.Stamps == w.Stamps && !older(f, w) {
+		return because(Nothing, "it is left as it is")
+	}
+	return Verdict{Action: ApplyMetadata, Why: "what says whose it is is not as it should be", Drift: f.Wrote != nil && mine && !older(f, w)}
+}
+
+// compared decides by what was written last.
+func compared(f Facts, w Want) Verdict {
+	switch {
+	case f.Wrote.Digest != w.Digest:
+		return because(Apply, "it is declared otherwise than before")
+	case f.Wrote.UID != f.Seen.UID, f.Wrote.Owned != f.Seen.Owned:
+		return Verdict{Action: Apply, Why: "somebody has changed it", Drift: true}
+	}
+	return because(Nothing, "it is as it should be")
 }
 
 func ofRootSync(manager string) bool {
@@ -50,33 +86,6 @@ func absent(f Facts, w Want) Verdict {
 		return because(Look, "it may be there without its label")
 	}
 	return Verdict{Action: Apply, Why: "it is not there", Drift: f.Wrote != nil}
-}
-
-// present decides about an object that was seen, and may be had.
-func present(f Facts, w Want) Verdict {
-	mine := f.Seen.Manager == f.Sync.Manager()
-	older := w.Exact && f.Seen.Version != w.Version
-	if w.OnlyMetadata {
-		if f.Seen.Stamps != w.Stamps || older {
-			return Verdict{Action: ApplyMetadata, Why: "what says whose it is is not as it should be", Drift: f.Wrote != nil && mine && !older}
-		}
-		return because(Nothing, "it is left as it is")
-	}
-	switch {
-	case !mine:
-		return Verdict{Action: Apply, Why: "it is taken over", Drift: f.Wrote != nil}
-	case f.Wrote == nil && older:
-		return because(Apply, "it was applied for another commit")
-	case f.Wrote == nil:
-		return because(DryRunFirst, "it is not known whether it is as it should be")
-	case f.Wrote.Digest != w.Digest:
-		return because(Apply, "it is declared otherwise than before")
-	case f.Wrote.UID != f.Seen.UID, f.Wrote.Owned != f.Seen.Owned:
-		return Verdict{Action: Apply, Why: "somebody has changed it", Drift: true}
-	case older:
-		return because(Apply, "it was applied for another commit")
-	}
-	return because(Nothing, "it is as it should be")
 }
 
 // disabled decides about an object that is declared as not managed.

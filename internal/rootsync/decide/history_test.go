@@ -196,7 +196,8 @@ func TestHistories(t *testing.T) {
 				t.Fatalf("seed %d: after %v: %s (last %s): %+v", seed, told, wrong, h.lastAction, h.there)
 			}
 			h.writes = 0
-			if h.settle(); h.writes > 0 {
+			h.settle()
+			if h.writes > 0 {
 				t.Fatalf("seed %d: after %v it is written again", seed, slices.Clone(told))
 			}
 		}

@@ -148,7 +148,7 @@ func (g *Graph) findCycles(ids []object.ID, byID map[object.ID]Node) []*knv.Erro
 				}
 			}
 			g.bad[id] = err
-			err.About(byID[id].About)
+			err.Resources = append(err.Resources, byID[id].About)
 		}
 		err.Text = text.String()
 		errs = append(errs, err)

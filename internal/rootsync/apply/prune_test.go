@@ -1,0 +1,206 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/gomega"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+const noDelete = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: rootsync-test}
+spec:
+  matchConstraints:
+    objectSelector: {matchLabels: {rootsync-test: keep}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [DELETE]}]
+  validations: [{expression: "false", message: "it is to stay", reason: Forbidden}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: rootsync-test}
+spec: {policyName: rootsync-test, validationActions: [Deny]}
+`
+
+func TestEngine_aRefusedPruneStaysAndGoesOnceItMay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	r.e.Apply(t, "default", noDelete)
+	t.Cleanup(func() {
+		for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+			_ = r.e.Client.Delete(context.WithoutCancel(t.Context()), named("admissionregistration.k8s.io/v1/"+kind, "", "rootsync-test"))
+		}
+	})
+	e := r.start("refused", nil)
+	e.set("c1", configMap(ns, "stays", "v"), configMap(ns, "kept", "v"), configMap(ns, "goes", "v"))
+	r.patch("v1/ConfigMap", ns, "kept", "{metadata: {labels: {rootsync-test: keep}}}")
+	r.Eventually(func() string { // the API server takes a moment to act on a policy
+		out := r.e.Kubectl(t, "delete", "configmap", "kept", "-n", ns, "--dry-run=server")
+		return out.Stderr
+	}, patience, "100ms").Should(gomega.ContainSubstring("it is to stay"))
+	s := e.set("c2", configMap(ns, "stays", "v"))
+	got := errorsOf(s)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "KNV2009: failed to prune ConfigMap, "+ns+"/kept: ") || !strings.HasSuffix(got[0], "it is to stay") {
+		t.Errorf("got %v", got)
+	}
+	want := []string{"ConfigMap, " + ns + "/kept", "ConfigMap, " + ns + "/stays"}
+	r.Eventually(e.inventory, patience, often).Should(gomega.Equal(want))
+	r.asked()
+
+	t.Log("a change that changes nothing about it")
+	r.patch("v1/ConfigMap", ns, "kept", "{data: {k: edited}}")
+	r.patch("v1/ConfigMap", ns, "stays", "{data: {k: edited}}")
+	r.Eventually(func() string { return dataOf(r.get("v1/ConfigMap", ns, "stays")) }, patience, often).Should(gomega.Equal("v"))
+	if got := writes(r.asked()); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+
+	t.Log("another process")
+	e = e.again()
+	s = e.set("c2", configMap(ns, "stays", "v"))
+	if got := errorsOf(s); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+
+	t.Log("it may go")
+	r.patch("v1/ConfigMap", ns, "kept", "{metadata: {labels: {rootsync-test: null}}}")
+	r.Eventually(e.errors, patience, often).Should(gomega.BeEmpty())
+	r.Eventually(e.inventory, patience, often).Should(gomega.Equal(want[1:]))
+}
+
+func TestEngine_namespacesThatAreInUseStay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	others := make(chan []string, 1)
+	others <- []string{"RootSync x"}
+	e := r.start("inuse", func(o *apply.Options) {
+		o.InUse = func(id object.ID) []string {
+			if id.Name != "inuse-others" {
+				return nil
+			}
+			list := <-others
+			others <- list
+			return list
+		}
+	})
+	all := []string{namespace("inuse-own"), configMap("inuse-own", "a", "v"), namespace("inuse-others"), namespace("inuse-safe")}
+	e.set("c1", all...)
+	s := e.set("c2", all[1], all[3])
+	want := []string{
+		"KNV2009: skipped delete of Namespace, /inuse-others: namespace still in use: inuse-others, by RootSync x",
+		"KNV2009: skipped delete of Namespace, /inuse-own: namespace still in use: inuse-own",
+	}
+	if diff := cmp.Diff(want, errorsOf(s)); diff != "" {
+		t.Error(diff)
+	}
+	<-others
+	others <- nil
+	e.Observe(object.NamespaceID("inuse-others"))
+	r.Eventually(e.errors, patience, often).Should(gomega.HaveLen(1))
+	s = e.set("c3", all[3])
+	if len(s.Errors) > 0 {
+		t.Errorf("got %v", errorsOf(s))
+	}
+	r.Eventually(e.inventory, patience, often).Should(gomega.Equal([]string{"Namespace, /inuse-safe"}))
+}
+
+func TestEngine_refusesToTakeAllNamespacesAway(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	e := r.start("guard", nil)
+	all := []string{namespace("guard-a"), namespace("guard-b"), configMap("guard-a", "x", "v")}
+	e.set("c1", all...)
+	for _, when := range []string{"at once", "after a restart"} {
+		e.Set(timed(declared(t, configMap("guard-a", "x", "w")), "c2", "5s"))
+		r.Eventually(e.errors, patience, often).Should(gomega.Equal([]string{
+			"KNV2006: New commit would delete all Namespaces [guard-a guard-b]. If this is not a mistake, follow directions for safely deleting all Namespaces.",
+		}), when)
+		if got := dataOf(r.get("v1/ConfigMap", "guard-a", "x")); got != "v" {
+			t.Errorf("%s: the commit was applied: %s", when, got)
+		}
+		e = e.again()
+	}
+	if s := e.set("c3", all[0]); len(s.Errors) > 0 {
+		t.Errorf("got %v", errorsOf(s))
+	}
+	r.Eventually(e.inventory, patience, often).Should(gomega.Equal([]string{"Namespace, /guard-a"}))
+}
+
+func TestEngine_whatIsDetachedOrSpecialStays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	e := r.start("detach", nil)
+	const detach = "client.lifecycle.config.k8s.io/deletion: detach"
+	e.set("c1", configMap(ns, "kept", "v", detach), configMap(ns, "taken", "v"), configMap(ns, "owned", "v"), namespace("kube-public"), namespace("detach-ns"))
+	r.patch("v1/ConfigMap", ns, "owned", "{metadata: {ownerReferences: [{apiVersion: v1, kind: Namespace, name: "+ns+", uid: "+string(r.get("v1/Namespace", "", ns).GetUID())+"}]}}")
+	other := r.start("detach-other", nil)
+	other.set("o1", configMap(ns, "taken", "w"))
+	s := e.set("c2", namespace("detach-ns"))
+	if len(s.Errors) > 0 {
+		t.Errorf("got %v", errorsOf(s))
+	}
+	r.Eventually(e.inventory, patience, often).Should(gomega.Equal([]string{"Namespace, /detach-ns"}))
+	kept := r.get("v1/ConfigMap", ns, "kept")
+	if dataOf(kept) != "v" || kept.GetAnnotations()[object.AnnotationManager] != "" || kept.GetAnnotations()[object.AnnotationDeletion] != "detach" || len(kept.GetLabels()) > 0 {
+		t.Errorf("detached: %v", kept)
+	}
+	if got := r.get("v1/ConfigMap", ns, "taken"); dataOf(got) != "w" || got.GetAnnotations()[object.AnnotationManager] != ":root_detach-other" {
+		t.Errorf("another's: %v", got)
+	}
+	if got := r.get("v1/ConfigMap", ns, "owned"); dataOf(got) != "v" {
+		t.Errorf("with an owner: %v", got)
+	}
+	if got := r.get("v1/Namespace", "", "kube-public"); got == nil || got.GetDeletionTimestamp() != nil || got.GetAnnotations()[object.AnnotationManager] != "" {
+		t.Errorf("a special namespace: %v", got)
+	}
+}
+
+func TestEngine_Remove(t *testing.T) {
+	t.Parallel()
+	for _, how := range []apply.Removal{apply.Foreground, apply.Orphan} {
+		t.Run(string(how), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			name := "remove-" + strings.ToLower(string(how))
+			e := r.start(object.Sync(name), nil)
+			e.set("c1", namespace(name+"-a"), namespace(name+"-b"), configMap(name+"-a", "first", "v"),
+				configMap(name+"-a", "second", "v", "config.kubernetes.io/depends-on: /namespaces/"+name+"-a/ConfigMap/first"))
+			r.asked()
+			e.Remove(how, apply.Declaration{})
+			r.Eventually(func() bool { return e.State().Removed }, patience, often).Should(gomega.BeTrue())
+			if got := r.get("kpt.dev/v1alpha1/ResourceGroup", object.SyncNamespace, name); got != nil {
+				t.Errorf("the inventory is there: %v", got)
+			}
+			got := r.get("v1/ConfigMap", name+"-a", "first")
+			if how == apply.Orphan {
+				if dataOf(got) != "v" || got.GetAnnotations()[object.AnnotationManager] != "" {
+					t.Errorf("got %v", got)
+				}
+				return
+			}
+			if got != nil || r.get("v1/Namespace", "", name+"-b") != nil {
+				t.Errorf("got %v", got)
+			}
+			order := slices.DeleteFunc(writes(r.asked()), func(q string) bool { return !strings.HasPrefix(q, "DELETE") || strings.HasSuffix(q, "-b") })
+			want := []string{
+				"DELETE /api/v1/namespaces/" + name + "-a/configmaps/second", "DELETE /api/v1/namespaces/" + name + "-a/configmaps/first",
+				"DELETE /api/v1/namespaces/" + name + "-a",
+			}
+			if diff := cmp.Diff(want, order); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
