@@ -77,14 +77,14 @@ func leaving(rs *configsyncv1beta1.RootSync, inventory *kptv1alpha1.ResourceGrou
 // firstError is the first of the errors in a line, and how many more there are.
 func firstError(rs *configsyncv1beta1.RootSync, i *item) string {
 	if len(i.Errors) == 0 {
-		return errorsText(i.ErrorCount) + ", for which the status has no room"
+		return counted(i.ErrorCount, "error") + ", for which the status has no room"
 	}
 	text := errorLine(i.Errors[0])
 	if c := condition(rs, configsyncv1beta1.ConditionNamespacesReady); c != nil && c.Status == "False" && i.Errors[0].Code == string(knv.Applier) {
 		text = "KNV" + i.Errors[0].Code + ": " + firstLine(c.Message) // says which, and what to do
 	}
 	if more := i.ErrorCount - 1; more > 0 {
-		text += fmt.Sprintf(" (and %s more: -o yaml)", errorsText(more))
+		text += fmt.Sprintf(" (and %s more: -o yaml)", counted(more, "error"))
 	}
 	return text
 }

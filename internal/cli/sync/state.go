@@ -194,15 +194,15 @@ func (i *item) word() string {
 		text += fmt.Sprintf(" %d/%d", i.Progress.Done, i.Progress.Total)
 	}
 	if i.ErrorCount > 0 {
-		text += fmt.Sprintf(", %s", errorsText(i.ErrorCount))
+		text += fmt.Sprintf(", %s", counted(i.ErrorCount, "error"))
 	}
 	if i.State == failed {
-		text = "Failed, " + errorsText(i.ErrorCount)
+		text = "Failed, " + counted(i.ErrorCount, "error")
 	}
 	return text
 }
 
-func errorsText(n int) string {
+func counted(n int, "error") string {
 	if n == 1 {
 		return "1 error"
 	}
