@@ -88,18 +88,12 @@ func (r *report) look(read parse.Result, sync object.Sync, server bool) {
 
 // dependencies are what is wrong with what objects say they depend on.
 func dependencies(all []object.Declared) []*knv.Error {
-	var errs []*knv.Error
-	var nodes []plan.Node
+	nodes := make([]plan.Node, 0, len(all))
 	for _, d := range all {
-		node, err := plan.NodeOf(d)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		nodes = append(nodes, node)
+		nodes = append(nodes, plan.NodeOf(d))
 	}
-	_, wrong := plan.Build(nodes)
-	return append(errs, wrong...)
+	_, errs := plan.Build(nodes)
+	return errs
 }
 
 // rootSyncs are what is wrong with the RootSyncs among the objects.
@@ -171,20 +165,23 @@ func findingsOf(errs []*knv.Error) []finding {
 func findingOf(e *knv.Error) finding {
 	f := finding{Code: string(e.Code), Message: firstLine(e.Error())}
 	var about []string
+	said := map[object.ID]bool{}
 	for i, r := range e.Resources {
 		if i == 0 {
 			f.Path = r.Path
 		}
+		id := object.ID{Group: r.GVK.Group, Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}
 		text := ""
-		if r.Name != "" {
-			ref := objectRef{r.GVK.Group, r.GVK.Kind, r.Namespace, r.Name}
-			f.Objects = append(f.Objects, ref)
-			text = ref.String()
+		if id.Name != "" && !said[id] {
+			f.Objects = append(f.Objects, objectRef{id.Group, id.Kind, id.Namespace, id.Name})
+			if said[id] = true; !names(f.Message, id) {
+				text = idText(id)
+			}
 		}
 		if r.Path != f.Path {
-			text = strings.TrimSpace(text + " in " + r.Path)
+			text = strings.TrimSpace(text + " also in " + r.Path)
 		}
-		if text != "" && !strings.Contains(f.Message, text) && !slices.Contains(about, text) {
+		if text != "" && !slices.Contains(about, text) {
 			about = append(about, text)
 		}
 	}

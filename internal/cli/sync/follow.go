@@ -97,13 +97,13 @@ func follow(ctx context.Context, client dynamic.Interface, look func(snapshot) (
 		if enough, err := look(now); enough || err != nil {
 			return err
 		}
-		if err := rest(ctx); err != nil {
+		if err := breathe(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-func rest(ctx context.Context) error {
+func breathe(ctx context.Context) error {
 	timer := time.NewTimer(breath)
 	defer timer.Stop()
 	select {

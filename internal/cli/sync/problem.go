@@ -97,8 +97,7 @@ func errorLine(e configsyncv1beta1.Error) string {
 	}
 	r := e.Resources[0]
 	var about []string
-	if r.Name != "" && !strings.Contains(text, r.Name) {
-		id := object.ID{Group: r.GVK.Group, Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}
+	if id := (object.ID{Group: r.GVK.Group, Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}); id.Name != "" && !names(text, id) {
 		about = append(about, idText(id))
 	}
 	if r.SourcePath != "" && !strings.Contains(text, r.SourcePath) {
@@ -108,6 +107,12 @@ func errorLine(e configsyncv1beta1.Error) string {
 		return text
 	}
 	return text + " [" + strings.Join(about, " in ") + "]"
+}
+
+// names says whether a text names an object.
+func names(text string, id object.ID) bool {
+	return strings.Contains(text, id.String()) || strings.Contains(text, fmt.Sprintf("%q", id.Name)) ||
+		id.Namespace != "" && strings.Contains(text, id.Namespace+"/"+id.Name)
 }
 
 // idText is an object for people: "Role.rbac.authorization.k8s.io shop/view".

@@ -202,13 +202,6 @@ func (i *item) word() string {
 	return text
 }
 
-func counted(n int, "error") string {
-	if n == 1 {
-		return "1 error"
-	}
-	return fmt.Sprintf("%d errors", n)
-}
-
 // commits are that which was last synced without an error and, behind an arrow, that
 // which is to be.
 func (i *item) commits(show func(string) string) string {
