@@ -47,7 +47,7 @@ var clusterScoped = gather(map[string]string{
 	"scheduling.k8s.io":            "PriorityClass",
 	"storage.k8s.io":               "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
 	"storagemigration.k8s.io":      "StorageVersionMigration",
-	v1alpha1.GroupName:             "Holdfast ResourceDeletionProtection DeletionOverride",
+	v1alpha1.GroupName:             "Holdfast ResourceDeletionProtection DeletionOverride EvictionPolicy",
 	hncv1alpha2.GroupName:          "HNCConfiguration",
 })
 
@@ -55,7 +55,6 @@ var clusterScoped = gather(map[string]string{
 // none has.
 var all = func() sets.Set[schema.GroupKind] {
 	out := gather(map[string]string{
-		v1alpha1.GroupName:          "EvictionPolicy",
 		hncv1alpha2.GroupName:       "HierarchyConfiguration SubnamespaceAnchor",
 		configsyncv1beta1.GroupName: "RootSync RepoSync",
 		kptv1alpha1.GroupName:       "ResourceGroup",

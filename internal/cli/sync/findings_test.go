@@ -23,7 +23,7 @@ func TestReport(t *testing.T) {
 		ns      = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
 		gateway = "{apiVersion: example.com/v1, kind: Gateway, metadata: {name: g, namespace: shop}}"
 		crd     = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gateways.example.com}, spec: {group: example.com, scope: Namespaced, names: {plural: gateways, kind: Gateway}}}"
-		rs      = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {sourceFormat: unstructured, git: {repo: "https://h/r", auth: none}}}"
+		rs      = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {sourceFormat: unstructured, git: {repo: 'https://h/r', auth: none}}}"
 		wrong   = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {sourceFormat: unstructured}}"
 		odd     = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {git: []}}"
 	)
