@@ -87,15 +87,16 @@ func follow(ctx context.Context, client dynamic.Interface, look func(snapshot) (
 			return err
 		case <-changed:
 		}
-		if !syncs.Informer().HasSynced() {
-			continue // what it has begun with comes in
-		}
-		now, err := snapshotOf(syncs.Lister(), inventories.Lister())
-		if err != nil {
-			return err
-		}
-		if enough, err := look(now); enough || err != nil {
-			return err
+		if syncs.Informer().HasSynced() {
+			now, err := snapshotOf(syncs.Lister(), inventories.Lister())
+			if err != nil {
+				return err
+			}
+			if enough, err := look(now); enough || err != nil {
+				return err
+			}
+		} else {
+			offer(changed, struct{}{}) // what it has begun with comes in
 		}
 		if err := breathe(ctx); err != nil {
 			return err

@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
@@ -102,12 +104,8 @@ func originOf(f *facts) *origin {
 		Managers: managersBeside(f.meta.ManagedFields),
 	}
 	for _, r := range f.meta.OwnerReferences {
-		gv, _, _ := bytes.Cut([]byte(r.APIVersion), []byte("/"))
-		group := ""
-		if string(gv) != r.APIVersion {
-			group = string(gv)
-		}
-		o.Owners = append(o.Owners, objectRef{group, r.Kind, f.id.Namespace, r.Name})
+		gv, _ := schema.ParseGroupVersion(r.APIVersion) // the API server has looked at it
+		o.Owners = append(o.Owners, objectRef{gv.Group, r.Kind, f.id.Namespace, r.Name})
 	}
 	if name, ok := object.SyncOf(f.annotation(object.AnnotationManager)); ok {
 		o.RootSync = string(name)
@@ -132,21 +130,27 @@ func originOf(f *facts) *origin {
 
 // keptBy goes by what Config Sync takes for managed.
 func keptBy(f *facts) kept {
-	who, managed, id := f.annotation(object.AnnotationManager), f.annotation(object.AnnotationManaged), f.annotation(object.AnnotationResourceID)
-	_, ofRootSync := object.SyncOf(who)
+	manager := object.Managed(f.meta, f.id)
+	_, ofRootSync := object.SyncOf(manager)
 	switch {
-	case object.Managed(f.meta, f.id) != "" && ofRootSync:
-		if f.id.IsNamespace() && f.annotation(object.AnnotationSourcePath) == "" {
-			return implicit
-		}
+	case ofRootSync && f.id.IsNamespace() && f.annotation(object.AnnotationSourcePath) == "":
+		return implicit
+	case ofRootSync:
 		return declared
-	case object.OfNamespaceReconciler(object.Managed(f.meta, f.id)):
+	case object.OfNamespaceReconciler(manager):
 		return byRepoSync
-	case managed == object.ManagedEnabled && id != "" && id != f.id.ResourceID():
+	}
+	return notKept(f.annotation(object.AnnotationManaged), f.annotation(object.AnnotationManager), f.annotation(object.AnnotationResourceID), f.id)
+}
+
+// notKept says what annotations mean that are not those of an object that is kept.
+func notKept(managed, manager, resourceID string, id object.ID) kept {
+	switch {
+	case managed == object.ManagedEnabled && resourceID != "" && resourceID != id.ResourceID():
 		return inherited
 	case managed == object.ManagedDisabled:
 		return disabled
-	case managed != "" || who != "" || id != "":
+	case managed != "" || manager != "" || resourceID != "":
 		return marked
 	}
 	return unmanaged
@@ -220,8 +224,8 @@ func (m manager) String() string {
 	if m.Subresource != "" {
 		text += " (" + m.Subresource + ")"
 	}
-	for i, field := range m.Fields {
-		text += []string{": ", ", "}[min(i, 1)] + field
+	if len(m.Fields) > 0 {
+		text += ": " + strings.Join(m.Fields, ", ")
 	}
 	if more := m.Count - len(m.Fields); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/platform/text"
@@ -114,15 +115,7 @@ func (c *client) status(ctx context.Context, o *statusOptions) error {
 		return c.watchStatus(ctx, client, o)
 	}
 	if o.wait > 0 && !allSynced(items) {
-		err = until(ctx, client, o.wait, func(now snapshot) (bool, error) {
-			if items, err = now.items(o.names); err != nil {
-				return true, err
-			}
-			c.Transient(waitingFor(items))
-			return allSynced(items), nil
-		})
-		c.Transient("")
-		if err != nil && !errors.Is(err, errNotInTime) {
+		if items, err = c.waitStatus(ctx, client, o, items); err != nil {
 			return err
 		}
 	}
@@ -133,6 +126,23 @@ func (c *client) status(ctx context.Context, o *statusOptions) error {
 		c.Notef("not all were synced within %s", text.Duration(o.wait))
 	}
 	return verdict(items)
+}
+
+// waitStatus waits until all are synced, and says how they are then or when the time is up.
+func (c *client) waitStatus(ctx context.Context, client dynamic.Interface, o *statusOptions, items []item) ([]item, error) {
+	err := until(ctx, client, o.wait, func(now snapshot) (bool, error) {
+		var err error
+		if items, err = now.items(o.names); err != nil {
+			return true, err
+		}
+		c.Transient(waitingFor(items))
+		return allSynced(items), nil
+	})
+	c.Transient("")
+	if errors.Is(err, errNotInTime) {
+		err = nil
+	}
+	return items, err
 }
 
 // verdict is the exit code about RootSyncs, of which everything has been said.
