@@ -7,6 +7,8 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/internal/cli/sync"
 )
 
 // The exit codes of every command. They are part of the interface: scripts
@@ -22,7 +24,9 @@ const exitCodesHelp = `Exit codes of kubectl holdfast:
 
   0   it worked; for "why": it would be allowed
   1   something failed, or the API server refused it; where a command works on
-      several objects or kinds, one failure is enough, and the rest is still done
+      several objects or kinds, one failure is enough, and the rest is still done;
+      for "sync status" and "sync now": not all are synced; for "sync vet": it
+      has found something
   2   the command line makes no sense; nothing was done
   3   "why" only: it would be refused
 
@@ -41,11 +45,12 @@ func (e usageError) Unwrap() error { return e.error }
 
 // exitCode is the only place where errors become exit codes.
 func exitCode(err error) int {
-	var usage usageError
+	_, ours := errors.AsType[usageError](err)
+	_, ofSync := errors.AsType[sync.UsageError](err)
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &usage):
+	case ours || ofSync:
 		return exitUsage
 	case errors.Is(err, errRefused):
 		return exitRefused

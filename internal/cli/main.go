@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/hns"
+	"github.com/holdfast-dev/holdfast/internal/cli/sync"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
@@ -64,12 +65,19 @@ func called(args []string) (plugin string, typed []string) {
 }
 
 func report(s *ui.Streams, command *cobra.Command, err error) {
-	if err == nil || errors.Is(err, errReported) || errors.Is(err, errRefused) || errors.Is(err, hns.ErrTold) {
+	if err == nil || errors.Is(err, errReported) || errors.Is(err, errRefused) || errors.Is(err, hns.ErrTold) || errors.Is(err, sync.ErrReported) {
 		return
 	}
 	s.Error(err)
-	_, ours := errors.AsType[usageError](err)
-	if _, theirs := errors.AsType[hns.UsageError](err); ours || theirs {
+	if isUsage(err) {
 		s.Notef("%s", fmt.Sprintf("see '%s --help'", command.CommandPath()))
 	}
+}
+
+// isUsage says whether a command line makes no sense, so that its help is of use.
+func isUsage(err error) bool {
+	_, ours := errors.AsType[usageError](err)
+	_, ofHNS := errors.AsType[hns.UsageError](err)
+	_, ofSync := errors.AsType[sync.UsageError](err)
+	return ours || ofHNS || ofSync
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/builtin"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	matching "github.com/holdfast-dev/holdfast/internal/deletion/selection"
 )
@@ -247,30 +248,5 @@ func (f fileKinds) of(gvk schema.GroupVersionKind) kind {
 		return k
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	return kind{GroupVersionResource: plural, Kind: gvk.Kind, Namespaced: !clusterScoped.Has(gvk.GroupKind())}
+	return kind{GroupVersionResource: plural, Kind: gvk.Kind, Namespaced: !builtin.ClusterScoped(gvk.GroupKind())}
 }
-
-// clusterScoped are the kinds of Kubernetes and of Holdfast without a namespace.
-var clusterScoped = func() sets.Set[schema.GroupKind] {
-	out := sets.New[schema.GroupKind]()
-	for group, kinds := range map[string]string{
-		"":                             "Namespace Node PersistentVolume",
-		"admissionregistration.k8s.io": "MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding MutatingAdmissionPolicy MutatingAdmissionPolicyBinding",
-		"apiextensions.k8s.io":         "CustomResourceDefinition",
-		"apiregistration.k8s.io":       "APIService",
-		"certificates.k8s.io":          "CertificateSigningRequest ClusterTrustBundle",
-		"flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
-		"networking.k8s.io":            "IngressClass IPAddress ServiceCIDR",
-		"node.k8s.io":                  "RuntimeClass",
-		"rbac.authorization.k8s.io":    "ClusterRole ClusterRoleBinding",
-		"resource.k8s.io":              "DeviceClass DeviceTaintRule ResourceSlice",
-		"scheduling.k8s.io":            "PriorityClass",
-		"storage.k8s.io":               "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
-		v1alpha1.GroupName:             "Holdfast ResourceDeletionProtection DeletionOverride",
-	} {
-		for name := range strings.FieldsSeq(kinds) {
-			out.Insert(schema.GroupKind{Group: group, Kind: name})
-		}
-	}
-	return out
-}()

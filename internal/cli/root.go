@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/hns"
+	"github.com/holdfast-dev/holdfast/internal/cli/sync"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
@@ -27,7 +28,9 @@ select; a DeletionOverride lets one protected object go for a while.
 and "drains" lists the pods that wait for their operators to move them.
 
 "hns" has the commands of HNC's plugin, for trees of namespaces; "adopt hnc" takes
-them over from HNC.`
+them over from HNC.
+
+"sync" says how RootSyncs are doing, and where an object comes from.`
 
 // Command is the whole command line, for its reference. It is not run.
 func Command() *cobra.Command {
@@ -57,6 +60,7 @@ func newRootCommand(s *ui.Streams) *cobra.Command {
 		newDrainsCommand(c, nil),
 		newAdoptCommand(c),
 		hns.Command(s, c.flags),
+		sync.Command(s, c.flags),
 		newVersionCommand(c, nil),
 		newExitCodesTopic(),
 	)

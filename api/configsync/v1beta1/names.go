@@ -37,6 +37,10 @@ const (
 	// AnnotationSyncNow starts a sync at once whenever its value changes; the value
 	// itself means nothing. Config Sync does not know it.
 	AnnotationSyncNow = v1alpha1.GroupName + "/sync-now"
+	// AnnotationSyncNowDone is written by Holdfast when a sync has ended, well or not, that
+	// began after AnnotationSyncNow had its value: with that value. So who has asked for
+	// a sync knows when it was done, also where there was nothing to do.
+	AnnotationSyncNowDone = v1alpha1.GroupName + "/sync-now-done"
 )
 
 // Metadata of a RootSync that Config Sync writes.

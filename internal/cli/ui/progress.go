@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/cli-runtime/pkg/printers"
 )
 
 const (
@@ -60,4 +62,12 @@ func (p *Progress) Step() { p.done.Add(1) }
 func (p *Progress) End() {
 	close(p.stop)
 	<-p.gone
+}
+
+// Transient shows a line on a terminal in the place of the one before; an empty one takes
+// it away. Where ErrOut is no terminal nothing is ever shown.
+func (s *Streams) Transient(line string) {
+	if s.errIsTerminal {
+		write(s.ErrOut, eraseLine+printers.EscapeTerminal(line))
+	}
 }

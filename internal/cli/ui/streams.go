@@ -57,6 +57,9 @@ func (s *Streams) Printf(format string, args ...any) {
 	write(s.Out, fmt.Sprintf(format, args...))
 }
 
+// Line writes a line to Out. What comes from a server cannot steer the terminal.
+func (s *Streams) Line(text string) { write(s.Out, printers.EscapeTerminal(text)+"\n") }
+
 // Notef writes a line to ErrOut: what a person should know and a script that
 // reads Out should not see. What comes from a server cannot steer the terminal.
 func (s *Streams) Notef(format string, args ...any) {

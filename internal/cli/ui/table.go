@@ -23,30 +23,45 @@ type Cell struct {
 func Text(text string) Cell { return Cell{Text: text} }
 
 // Table writes columns that line up, with no space at the end of a line.
-func (s *Streams) Table(header []string, rows [][]Cell) {
-	lines := make([][]Cell, 0, len(rows)+1)
-	head := make([]Cell, 0, len(header))
-	for _, title := range header {
-		head = append(head, Text(title))
-	}
-	lines = append(append(lines, head), rows...)
+func (s *Streams) Table(header []string, rows [][]Cell) { s.Columns(header).Print(rows) }
 
-	widths := make([]int, len(header))
-	for _, line := range lines {
+// Columns is a table whose rows come one after the other. Columns grow, and do not shrink.
+type Columns struct {
+	streams *Streams
+	header  []Cell
+	widths  []int
+}
+
+// Columns begins a table. Its header is written with the first rows.
+func (s *Streams) Columns(header []string) *Columns {
+	c := &Columns{streams: s, widths: make([]int, len(header))}
+	for _, title := range header {
+		c.header = append(c.header, Text(title))
+	}
+	return c
+}
+
+// Print writes rows, of which there may be none.
+func (c *Columns) Print(rows [][]Cell) {
+	if c.header != nil {
+		rows = append([][]Cell{c.header}, rows...)
+		c.header = nil
+	}
+	for _, line := range rows {
 		for i, cell := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
+			c.widths[i] = max(c.widths[i], utf8.RuneCountInString(cell.Text))
 		}
 	}
 	var b strings.Builder
-	for _, line := range lines {
+	for _, line := range rows {
 		for i, cell := range line {
 			text := printers.EscapeTerminal(cell.Text)
-			b.WriteString(s.Paint(cell.Style, text))
+			b.WriteString(c.streams.Paint(cell.Style, text))
 			if i < len(line)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell.Text)+columnGap))
+				b.WriteString(strings.Repeat(" ", c.widths[i]-utf8.RuneCountInString(cell.Text)+columnGap))
 			}
 		}
 		b.WriteByte('\n')
 	}
-	write(s.Out, b.String())
+	write(c.streams.Out, b.String())
 }

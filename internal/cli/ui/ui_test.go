@@ -37,6 +37,23 @@ func TestTable(t *testing.T) {
 	}
 }
 
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	c := NewStreams(streams).Columns([]string{"NAME", "STATE"})
+	for _, name := range []string{"a", "", "longer", "b"} {
+		if name == "" {
+			c.Print(nil)
+			continue
+		}
+		c.Print([][]Cell{{Text(name), Text("on")}})
+	}
+	const want = "NAME   STATE\na      on\nlonger   on\nb        on\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestStreams_noTerminal(t *testing.T) {
 	t.Parallel()
 	streams, _, _, errOut := genericiooptions.NewTestIOStreams()

@@ -1,0 +1,122 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/cli/builtin"
+	plugin "github.com/holdfast-dev/holdfast/internal/cli/sync"
+	"github.com/holdfast-dev/holdfast/internal/cli/ui"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+// requests are what a command asks the API server.
+func requests(t *testing.T, env *testkit.Env, args ...string) []string {
+	t.Helper()
+	var mu sync.Mutex
+	var out []string
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.KubeConfig, flags.CacheDir = new(env.Kubeconfig), new(t.TempDir())
+	flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				out = append(out, r.Method+" "+r.URL.Path)
+				return next.RoundTrip(r)
+			})
+		})
+		return c
+	})
+	var said bytes.Buffer
+	cmd := plugin.Command(ui.NewStreams(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &said, ErrOut: &said}), flags)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(args)
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Logf("%v: %v\n%s", args, err, said.String())
+	}
+	return out
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// However many RootSyncs there are, how they are doing takes one request, and another
+// for how far they have come if one is on its way.
+func TestRequests(t *testing.T) {
+	env := cluster(t)
+	const prefix = "GET /apis/configsync.gke.io/v1beta1/namespaces/config-management-system/rootsyncs"
+	const inventories = "GET /apis/kpt.dev/v1alpha1/namespaces/config-management-system/resourcegroups"
+	if diff := cmp.Diff([]string{prefix}, requests(t, env, "status")); diff != "" {
+		t.Errorf("with none (-want +got)\n%s", diff)
+	}
+	rs := &configsyncv1beta1.RootSync{}
+	rs.Namespace, rs.Name = object.SyncNamespace, "busy"
+	if err := env.Client.Create(t.Context(), rs); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Client.Delete(context.WithoutCancel(t.Context()), rs); err != nil {
+			t.Error(err)
+		}
+	})
+	rs.Status.ObservedGeneration = rs.Generation
+	rs.Status.Conditions = []configsyncv1beta1.Condition{{Type: configsyncv1beta1.ConditionSyncing, Status: metav1.ConditionTrue}}
+	if err := env.Client.Status().Update(t.Context(), rs); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{prefix, inventories}, requests(t, env, "status", "busy")); diff != "" {
+		t.Errorf("with one on its way (-want +got)\n%s", diff)
+	}
+}
+
+// What is built in is so in a cluster too.
+func TestBuiltin(t *testing.T) {
+	t.Parallel()
+	client, err := discovery.NewDiscoveryClientForConfig(cluster(t).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") {
+				continue
+			}
+			namespaced, known := builtin.Scopes{}.Namespaced(schema.GroupKind{Group: gv.Group, Kind: r.Kind})
+			if !known || namespaced != r.Namespaced {
+				t.Errorf("%s %s: known: %v, in namespaces: %v, and really: %v", gv, r.Kind, known, namespaced, r.Namespaced)
+			}
+			found++
+		}
+	}
+	if found < 50 {
+		t.Errorf("the cluster serves %d kinds only", found)
+	}
+}
