@@ -112,9 +112,11 @@ func (r *runner) subscribe(ctx context.Context, rs *configsyncv1beta1.RootSync, 
 				"Whoever is on the way to the server can pass for it: give the Secret %s the key known_hosts", settings.Source.Secret)
 		}
 	}
-	if settings.SyncNow != r.syncedNow {
-		r.syncedNow = settings.SyncNow
-		r.subscription.Now()
+	if settings.SyncNow != r.asked {
+		r.asked = settings.SyncNow
+		if rs.Annotations[configsyncv1beta1.AnnotationSyncNowDone] != r.asked {
+			r.look = r.subscription.Now()
+		}
 	}
 	return nil, nil
 }
@@ -139,5 +141,29 @@ func (r *runner) watch(state apply.State) error {
 	if err := r.s.hub.Follow(r.s.base, r.sync, kinds); err != nil {
 		return fmt.Errorf("watch objects: %w", err)
 	}
+	if !r.known && state.Inventory != nil {
+		r.known = true
+		// What looks like its own and is in no inventory is drift as well.
+		for _, id := range r.s.hub.Managed(r.sync) {
+			r.observe(id)
+		}
+	}
 	return nil
+}
+
+// answer says that the sync which somebody asked for has ended, once the status says how.
+func (r *runner) answer(ctx context.Context, rs *configsyncv1beta1.RootSync, p *report.Progress) error {
+	if r.asked == "" || rs.Annotations[configsyncv1beta1.AnnotationSyncNowDone] == r.asked {
+		return nil
+	}
+	if p == nil || !r.subscription.Looked(r.look) || p.Fetched.Running || p.At == report.AtSync && p.Synced.Running {
+		return nil
+	}
+	if r.content.good() && (r.declared == nil || r.declared.content != r.content) {
+		return nil // it has not begun yet
+	}
+	if rs = r.reporter.newest(rs); rs.Annotations[configsyncv1beta1.AnnotationSyncNow] != r.asked {
+		return nil
+	}
+	return r.patch(ctx, rs, map[string]any{"annotations": map[string]string{configsyncv1beta1.AnnotationSyncNowDone: r.asked}})
 }

@@ -113,6 +113,11 @@ func (r *rig) commit(sync string, pairs ...string) string {
 // sync makes a RootSync of the repository of its name. Lines of its spec can be added.
 func (r *rig) sync(short string, more ...string) {
 	r.t.Helper()
+	r.syncEvery(short, "1s", more...)
+}
+
+func (r *rig) syncEvery(short, period string, more ...string) {
+	r.t.Helper()
 	r.Apply(r.t, object.SyncNamespace, fmt.Sprintf(`
 apiVersion: configsync.gke.io/v1beta1
 kind: RootSync
@@ -120,8 +125,8 @@ metadata:
   name: %s
 spec:
   sourceFormat: unstructured
-  git: {repo: %q, branch: main, auth: none, period: 1s}
-%s`, r.name(short), r.repo(short).URL(), strings.Join(more, "\n")))
+  git: {repo: %q, branch: main, auth: none, period: %s}
+%s`, r.name(short), r.repo(short).URL(), period, strings.Join(more, "\n")))
 }
 
 // syncOf commits one file, makes a RootSync of it, and returns the commit once it is

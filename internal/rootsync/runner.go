@@ -38,10 +38,15 @@ type runner struct {
 	// The rest is for the goroutine of run alone.
 	subscription *source.Subscription
 	subscribed   source.Spec
-	syncedNow    string
-	content      *content
-	declared     *declared
-	reporter     reporter
+	// asked is the last value that asked for a sync at once, and look is the look at the
+	// source that follows from it.
+	asked    string
+	look     int
+	content  *content
+	declared *declared
+	reporter reporter
+	// known says that the engine was told of everything that is there and looks like its own.
+	known bool
 	// waiting is since when claims have to be written first.
 	waiting time.Time
 }
@@ -138,6 +143,9 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 		ctrl.LoggerFrom(ctx).Error(err, "RootSync cannot go on; it is tried again")
 	}
 	after := r.reporter.report(ctx, r.s, rs, facts)
+	if after == 0 && err == nil {
+		err = r.answer(ctx, rs, facts.Progress)
+	}
 	if err != nil && (after == 0 || after > again) {
 		after = again
 	}
@@ -162,7 +170,7 @@ func (r *runner) stop() {
 	if e != nil {
 		e.stop()
 	}
-	r.declared = nil
+	r.declared, r.known = nil, false
 }
 
 func (r *runner) unsubscribe() {

@@ -170,6 +170,24 @@ func (w *Objects) Stop(s ObjectSource) {
 // started with has.
 func (w *Objects) Wait() { w.done.Wait() }
 
+// All is what is kept of all objects of a source that are known now.
+func (w *Objects) All(s ObjectSource) []metav1.Object {
+	w.mu.Lock()
+	r := w.running[s]
+	w.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	found := r.informer.GetStore().List()
+	out := make([]metav1.Object, 0, len(found))
+	for _, o := range found {
+		if m, ok := o.(metav1.Object); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // Object is what is kept of one object of a source, or nil.
 func (w *Objects) Object(s ObjectSource, namespace, name string) metav1.Object {
 	w.mu.Lock()

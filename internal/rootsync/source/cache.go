@@ -139,12 +139,21 @@ func (s *Subscription) Hold() *Tree {
 	return nil
 }
 
-// Now looks at the source at once.
-func (s *Subscription) Now() {
+// Now looks at the source at once. What it returns is for Looked.
+func (s *Subscription) Now() (look int) {
 	s.follower.cache.mu.Lock()
 	defer s.follower.cache.mu.Unlock()
-	s.follower.forced = true
+	s.follower.asked++
 	s.follower.wakeUp()
+	return s.follower.asked
+}
+
+// Looked says whether a look that Now asked for, or a later one, has ended, well or not:
+// Latest says what it has shown. When it ends that is told by notify.
+func (s *Subscription) Looked(look int) bool {
+	s.follower.cache.mu.Lock()
+	defer s.follower.cache.mu.Unlock()
+	return s.follower.answered >= look
 }
 
 // Close ends the subscription. The last one of a source ends the following of it.

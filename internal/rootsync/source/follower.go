@@ -23,7 +23,9 @@ type follower struct {
 	// Guarded by the mutex of the cache:
 	subscribers map[*Subscription]struct{}
 	wants       map[remote.Target]*want
-	forced      bool
+	// asked counts the looks that somebody wanted at once, and answered is how many of
+	// them have ended.
+	asked, answered int
 
 	// Of its own goroutine:
 	backend backend
@@ -73,9 +75,12 @@ func (f *follower) run(ctx context.Context) {
 
 // turn does what is due, and says when something is due again.
 func (f *follower) turn(ctx context.Context) time.Time {
-	targets, every, forced := f.wanted()
+	targets, every, asked, forced := f.wanted()
 	if f.due(targets, forced) {
 		f.poll(ctx, targets, every)
+	}
+	if forced {
+		defer f.answer(asked)
 	}
 	if ctx.Err() != nil {
 		return time.Time{}
@@ -98,10 +103,9 @@ func (f *follower) turn(ctx context.Context) time.Time {
 
 // wanted is what somebody wants, how often to look, and whether somebody has asked for
 // a look now.
-func (f *follower) wanted() (targets []remote.Target, every time.Duration, forced bool) {
+func (f *follower) wanted() (targets []remote.Target, every time.Duration, asked int, forced bool) {
 	f.cache.mu.Lock()
 	defer f.cache.mu.Unlock()
-	forced, f.forced = f.forced, false
 	for t := range f.wants {
 		targets = append(targets, t)
 	}
@@ -114,7 +118,21 @@ func (f *follower) wanted() (targets []remote.Target, every time.Duration, force
 	if soon := f.polled.Add(every); f.failed == nil && soon.Before(f.next) {
 		f.next = soon
 	}
-	return targets, every, forced
+	return targets, every, f.asked, f.asked > f.answered
+}
+
+// answer tells those who wanted a look at once that it has ended.
+func (f *follower) answer(asked int) {
+	f.cache.mu.Lock()
+	f.answered = asked
+	var tell []func()
+	for s := range f.subscribers {
+		tell = append(tell, s.notify)
+	}
+	f.cache.mu.Unlock()
+	for _, notify := range tell {
+		notify()
+	}
 }
 
 // due says whether the server is to be asked.

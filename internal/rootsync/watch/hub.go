@@ -169,6 +169,22 @@ func (h *Hub) isSynced(f *following) bool {
 	return f.synced
 }
 
+// Managed are the objects, of all kinds that are watched, that are a RootSync's by what
+// is written on them.
+func (h *Hub) Managed(who object.Sync) []object.ID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []object.ID
+	for _, f := range h.kinds {
+		for _, o := range h.objects.All(f.source) {
+			if i, ok := o.(*item); ok && i.seen.Manager == who.Manager() {
+				out = append(out, i.id)
+			}
+		}
+	}
+	return out
+}
+
 // Failed is why the objects of a kind cannot be watched now; nil if they can.
 func (h *Hub) Failed(gk schema.GroupKind) error {
 	h.mu.Lock()
