@@ -252,15 +252,14 @@ func TestWebhooks_areReachedByService(t *testing.T) {
 func TestMetrics_thatAreNamedAreServed(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
-	resp, err := http.Get(e.Manager.Metrics + "/metrics") //nolint:noctx // a test's own server
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	served, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := e.StartSync(t)
+	// One that is wrong has all that is counted of each, and needs no source.
+	e.Apply(t, "config-management-system", "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: a}}")
+	var served string
+	gomega.NewWithT(t).Eventually(func() string {
+		served = scrape(t, e.Manager) + scrape(t, s)
+		return served
+	}, "60s", "200ms").Should(gomega.ContainSubstring("\nholdfast_rootsync_syncs{status=\"stalled\"} 1\n"))
 	for _, file := range []string{"../../docs/concepts/engine.md", "../../config/monitoring/alerts.yaml"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -271,11 +270,26 @@ func TestMetrics_thatAreNamedAreServed(t *testing.T) {
 			t.Errorf("%s names no metric", file)
 		}
 		for _, name := range names {
-			if !strings.Contains(string(served), "\n# TYPE "+name+" ") {
+			if !strings.Contains(served, "\n# TYPE "+name+" ") {
 				t.Errorf("%s names %s, and the manager does not serve it", file, name)
 			}
 		}
 	}
+}
+
+// scrape reads the metrics of a process.
+func scrape(t *testing.T, p *manager.Process) string {
+	t.Helper()
+	resp, err := http.Get(p.Metrics + "/metrics") //nolint:noctx // a test's own server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	served, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(served)
 }
 
 func TestStart_sayWhatIsMissing(t *testing.T) {

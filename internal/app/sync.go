@@ -151,6 +151,9 @@ func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOpti
 	if err := s.SetupWithManager(mgr); err != nil {
 		return err
 	}
+	if err := s.RegisterMetrics(metrics.Registry); err != nil {
+		return err
+	}
 	informers, err := startInformers(ctx, mgr.GetCache(), rootsync.CachedObjects())
 	if err != nil {
 		return err

@@ -34,6 +34,7 @@ type runner struct {
 	mu     sync.Mutex
 	newest *configsyncv1beta1.RootSync
 	engine *engine
+	counts measure
 
 	// The rest is for the goroutine of run alone.
 	subscription *source.Subscription
@@ -58,7 +59,10 @@ type engine struct {
 }
 
 func newRunner(s *Syncer, rs *configsyncv1beta1.RootSync) *runner {
-	return &runner{s: s, sync: object.Sync(rs.Name), uid: rs.UID, ended: make(chan struct{}), wakes: make(chan struct{}, 1)}
+	return &runner{
+		s: s, sync: object.Sync(rs.Name), uid: rs.UID, ended: make(chan struct{}), wakes: make(chan struct{}, 1),
+		counts: measure{standing: isSyncing, since: s.o.Clock.Now()},
+	}
 }
 
 // tell hands over the newest form of the RootSync.
@@ -142,6 +146,7 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "RootSync cannot go on; it is tried again")
 	}
+	r.measure(facts)
 	after := r.reporter.report(ctx, r.s, rs, facts)
 	if after == 0 && err == nil {
 		err = r.answer(ctx, rs, facts.Progress)
@@ -150,6 +155,18 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 		after = again
 	}
 	return after
+}
+
+func (r *runner) measure(f report.Facts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts = measured(f, r.counts, r.s.o.Clock.Now())
+}
+
+func (r *runner) measured() measure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts
 }
 
 // undecided says that nothing new is known of what the RootSync wants, so that others

@@ -73,6 +73,7 @@ type Syncer struct {
 	sources    *source.Cache
 	renderer   *render.Renderer
 	slots      *semaphore.Weighted
+	meters     *meters
 
 	// base is the context of all runners, once started is closed.
 	base    context.Context
@@ -92,7 +93,7 @@ func New(o Options) *Syncer {
 		o: o, client: o.Manager.GetClient(), events: o.Manager.GetEventRecorder("holdfast-sync"),
 		registry: namespaces.NewRegistry(), declarers: newDeclarers(), slots: semaphore.NewWeighted(calls),
 		renderer: render.New(render.Options{Clock: o.Clock}), identities: identity.NewKeeper(o.Manager.GetClient(), func() bool { return !o.Config().RequireRoleRefs }),
-		runners: map[object.Sync]*runner{}, started: make(chan struct{}),
+		runners: map[object.Sync]*runner{}, started: make(chan struct{}), meters: newMeters(),
 	}
 	s.hub = watch.New(watch.Options{
 		Dynamic: o.Dynamic, Metadata: o.Metadata, Kinds: o.Kinds.Current, Changed: s.observed, Synced: s.kindObserved,
@@ -140,7 +141,9 @@ func (s *Syncer) SetupWithManager(mgr ctrl.Manager) error {
 // run says whom there is, and ends everything with the context.
 func (s *Syncer) run(ctx context.Context) error {
 	var err error
-	if s.sources, err = source.New(ctx, source.Options{Dir: filepath.Join(s.o.Dir, "sources"), Git: git.Options{AllowFile: s.o.Config().AllowFileSources}}); err != nil {
+	if s.sources, err = source.New(ctx, source.Options{
+		Dir: filepath.Join(s.o.Dir, "sources"), Git: git.Options{AllowFile: s.o.Config().AllowFileSources}, Asked: s.meters.asked,
+	}); err != nil {
 		return err
 	}
 	var all configsyncv1beta1.RootSyncList

@@ -46,6 +46,8 @@ type task struct {
 	want     decide.Want
 	drift    bool
 	toldAt   int
+	// wrote says that something was written, and not only looked at.
+	wrote bool
 }
 
 func (e *Engine) task(it *item) *task {
@@ -88,6 +90,7 @@ func (t *task) patch(ctx context.Context, v object.Version, dryRun []string) (*u
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
+	t.wrote = len(dryRun) == 0
 	return t.at.Patch(ctx, t.it.id.Name, types.ApplyPatchType, body,
 		metav1.PatchOptions{FieldManager: object.FieldManager, Force: new(true), DryRun: dryRun})
 }
@@ -163,6 +166,7 @@ func (e *Engine) mark(it *item) call {
 		if err != nil {
 			return nil, fmt.Errorf("encode: %w", err)
 		}
+		t.wrote = true
 		return t.at.Patch(ctx, it.id.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: object.FieldManager})
 	}, t.written)
 }
@@ -210,10 +214,13 @@ func (e *Engine) abandon(it *item) call {
 			return nil, nil //nolint:nilnil // it has gone meanwhile
 		}
 		return got, err
-	}, func(_ *unstructured.Unstructured, err error) {
+	}, func(got *unstructured.Unstructured, err error) {
 		if err != nil {
 			t.failed(err)
 			return
+		}
+		if got != nil {
+			e.o.Did(Released)
 		}
 		it.failures = 0
 		e.finish(it, gone, nil)

@@ -68,6 +68,9 @@ func New(o Options) *Engine {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
+	if o.Did == nil {
+		o.Did = func(Deed) {}
+	}
 	return &Engine{
 		o: o, store: group.New(o.Inventory, o.Sync), stage: Idle, items: map[object.ID]*item{}, strangers: map[object.ID]bool{},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[object.ID]{Clock: o.Clock}),

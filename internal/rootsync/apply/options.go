@@ -61,7 +61,21 @@ type Options struct {
 	InUse func(object.ID) []string
 	// Changed tells that State has changed. It may come often.
 	Changed func()
+	// Did tells what was done to an object, for those who count.
+	Did func(Deed)
 }
+
+// Deed is something that was done to an object.
+type Deed string
+
+// The deeds. A Fought one is Corrected as well.
+const (
+	Applied   Deed = "applied"
+	Corrected Deed = "corrected" // somebody had changed it
+	Fought    Deed = "fought"    // somebody does so again and again
+	Pruned    Deed = "pruned"
+	Released  Deed = "released"
+)
 
 // Declaration is what a RootSync declares.
 type Declaration struct {

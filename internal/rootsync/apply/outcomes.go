@@ -32,7 +32,21 @@ func (t *task) written(got *unstructured.Unstructured, err error) {
 	} else {
 		it.ready, it.since = pending, now
 	}
+	t.count(now)
 	t.queue.Add(it.id)
+}
+
+// count tells what was written.
+func (t *task) count(now time.Time) {
+	switch {
+	case !t.drift && t.wrote:
+		t.o.Did(Applied)
+	case t.drift:
+		t.o.Did(Corrected)
+		if t.it.fight.rests(now) > 0 {
+			t.o.Did(Fought)
+		}
+	}
 }
 
 // failed takes in that a call has failed. It is made again, later each time.
@@ -61,6 +75,7 @@ func (t *task) removed(f decide.Facts, err error) {
 	it, seen := t.it, f.Seen
 	switch {
 	case err == nil:
+		t.o.Did(Pruned)
 		it.deleted, it.deletedAt, it.watched, it.since, it.failures = seen.UID, seen.ResourceVersion, !f.Looked, t.o.Clock.Now(), 0
 		it.outcome, it.err, it.answer = open, nil, nil
 		t.queue.Add(it.id)

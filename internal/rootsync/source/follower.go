@@ -156,6 +156,7 @@ func (f *follower) poll(ctx context.Context, targets []remote.Target, every time
 	began := time.Now()
 	err := f.backend.Poll(ctx, targets)
 	<-f.cache.lists
+	f.count(ctx, "poll", err)
 	f.polled, f.failed = began, err
 	if err == nil {
 		f.errors = 0
@@ -164,6 +165,13 @@ func (f *follower) poll(ctx context.Context, targets []remote.Target, every time
 	}
 	f.errors++
 	f.next = time.Now().Add(pause(f.errors, f.cache.options.Retry, random))
+}
+
+// count tells that a source was asked, unless that was cut short here.
+func (f *follower) count(ctx context.Context, what string, err *knv.Error) {
+	if f.cache.options.Asked != nil && ctx.Err() == nil {
+		f.cache.options.Asked(what, err == nil)
+	}
 }
 
 // update brings one target up to what the server has, and says when to try again what
@@ -242,7 +250,9 @@ func (f *follower) obtain(ctx context.Context, t remote.Target, commit string) (
 	}
 	defer func() { <-f.cache.fetches }()
 	dir := f.cache.newFolder()
-	if err := f.backend.Export(ctx, t, commit, dir); err != nil {
+	err := f.backend.Export(ctx, t, commit, dir)
+	f.count(ctx, "fetch", err)
+	if err != nil {
 		return nil, err
 	}
 	return &Tree{Commit: commit, Dir: dir, store: f.cache.store, holds: 1}, nil

@@ -48,6 +48,9 @@ type Options struct {
 	Lists, Fetches int
 	// Retry is the first pause after an error; 0 is a second.
 	Retry time.Duration
+	// Asked tells of each request to a server, a "poll" or a "fetch", for those who count.
+	// It may be nil, is called from several goroutines, and must not block.
+	Asked func(what string, succeeded bool)
 }
 
 // open makes the backend of a remote. One that cannot be used says so whenever it is
