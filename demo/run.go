@@ -41,6 +41,8 @@ type place struct {
 	namespace string
 	// local says that the cluster is the demo's own.
 	local bool
+	// dir has what the story keeps on this machine.
+	dir string
 	// theirTrees says what an existing cluster has of trees of namespaces, which the
 	// demo leaves alone.
 	theirTrees string
@@ -52,7 +54,8 @@ func (p place) tellsTrees() bool { return p.theirTrees == "" }
 // story is everything that is told.
 func story(p place) []chapter {
 	return []chapter{
-		installation(), protectionByLabel(p.namespace), consequences(p.namespace), evictions(p.local), trees(p), outage(p), emergencyStop(p.namespace),
+		installation(), protectionByLabel(p.namespace), consequences(p.namespace), evictions(p.local), trees(p), rootSyncs(p), outage(p),
+		emergencyStop(p.namespace),
 	}
 }
 

@@ -39,9 +39,11 @@ type stage struct {
 	// theirTrees says what an existing cluster has of trees of namespaces.
 	theirTrees string
 	manager    *manager.Process
-	nodes      *playedNodes
-	binary     string
-	root       string
+	// sync is the process that syncs RootSyncs.
+	sync   *manager.Process
+	nodes  *playedNodes
+	binary string
+	root   string
 	// namespace of the story, which the story makes.
 	namespace string
 	// bin is a folder with kubectl and kubectl-holdfast.
@@ -106,7 +108,7 @@ func (s *stage) take(ctx context.Context, kubeconfig string) (err error) {
 
 // place is where the story is told.
 func (s *stage) place() place {
-	return place{namespace: s.namespace, local: !s.mine, theirTrees: s.theirTrees}
+	return place{namespace: s.namespace, local: !s.mine, dir: s.dir, theirTrees: s.theirTrees}
 }
 
 // link fills the folder with the commands.
@@ -171,8 +173,10 @@ func (s *stage) leave(ctx context.Context) error {
 	if s.nodes != nil {
 		errs = append(errs, s.nodes.stop())
 	}
-	if s.manager != nil {
-		errs = append(errs, s.manager.Stop())
+	for _, p := range []*manager.Process{s.sync, s.manager} {
+		if p != nil {
+			errs = append(errs, p.Stop())
+		}
 	}
 	if s.mine {
 		errs = append(errs, s.takeAway(ctx))
