@@ -27,7 +27,7 @@ const (
 const declares = "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + common + "}\n"
 
 func greeting(name, text string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm-%s, namespace: %s}\ndata: {greeting: from %s}\n", name, common, text)
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm-%s, namespace: %s}\ndata: {greeting: %q}\n", name, common, "from "+text)
 }
 
 // rootSync is one of a repository of its name.
