@@ -121,21 +121,19 @@ func drift() []step {
 	}
 }
 
-// noFight has one object and one namespace declared twice.
+// noFight has one object declared twice.
 func noFight(dir string) []step {
-	said := []string{"get", "rootsync", "sync-y", "-n", syncHome, "-o", `jsonpath={range .status.sync.errors[*]}{.errorMessage}{"\n\n"}{end}`}
 	return []step{
 		{
-			does: "a commit to the repository of sync-y declares the namespace as well, and the ConfigMap of sync-x with another content",
+			does: "a commit to the repository of sync-y declares the ConfigMap of sync-x as well, with another content",
 			do: func(ctx context.Context, s *stage) error {
-				return commit(ctx, dir, "y", declares+"---\n"+greeting("x", "y")+"---\n"+greeting("y", "y, again"))
+				return commit(ctx, dir, "y", greeting("x", "y")+"---\n"+greeting("y", "y, again"))
 			},
 		},
 		{
-			why:     "Who came later is told whose each is, and nobody writes anything to and fro",
-			kubectl: said, says: `management conflict with the ":root_sync-a" reconciler`, soon: true,
+			why:     "Of two that declare one object the older RootSync has it, and the other is told; nobody writes it to and fro",
+			kubectl: []string{"get", "rootsync", "sync-y", "-n", syncHome, "-o", "jsonpath={.status.sync.errors[*].errorMessage}"}, says: `management conflict with the ":root_sync-x" reconciler`, soon: true,
 		},
-		{kubectl: said, says: `management conflict with the ":root_sync-x" reconciler`, soon: true},
 		{kubectl: []string{"get", "configmap", "cm-x", "-n", common, "-o", "jsonpath={.data.greeting}"}, says: "from x"},
 		{
 			why:     "The rest of that commit is applied",
