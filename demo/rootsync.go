@@ -83,19 +83,19 @@ func startSync(ctx context.Context, s *stage) error {
 
 // threeSyncs are those of the seed, in the order that goes wrong in Config Sync.
 func threeSyncs(dir string) []step {
-	manager := []string{"get", "namespace", common, "-o", `jsonpath={.metadata.annotations.configsync\.gke\.io/manager}`}
+	whose := []string{"get", "namespace", common, "-o", `jsonpath={.metadata.annotations.configsync\.gke\.io/manager}`}
 	return []step{
 		{
 			why:     "sync-x and sync-y have objects in a namespace that neither declares. They come first",
 			kubectl: []string{"apply", "-f", "-"}, stdin: rootSync(dir, "x") + rootSync(dir, "y"), says: "sync-y created",
 		},
 		{kubectl: []string{"get", "configmap", "cm-y", "-n", common}, says: "cm-y", soon: true},
-		{why: "The older of the two has made it along the way", kubectl: manager, says: ":root_sync-x", soon: true},
+		{why: "The older of the two has made it along the way", kubectl: whose, says: ":root_sync-x", soon: true},
 		{
 			why:     "sync-a declares the namespace, and comes last",
 			kubectl: []string{"apply", "-f", "-"}, stdin: rootSync(dir, "a"), says: "sync-a created",
 		},
-		{why: "Who declares it has it. It was handed over: it is the same namespace, with all that is in it", kubectl: manager, says: ":root_sync-a", soon: true},
+		{why: "Who declares it has it. It was handed over: it is the same namespace, with all that is in it", kubectl: whose, says: ":root_sync-a", soon: true},
 		{
 			kubectl: []string{"get", "namespace", common, "-o", `jsonpath={.metadata.annotations.holdfast\.dev/claims}`},
 			says:    "declared rootsync/" + syncHome + "/sync-a",
@@ -126,7 +126,7 @@ func noFight(dir string) []step {
 	return []step{
 		{
 			does: "a commit to the repository of sync-y declares the ConfigMap of sync-x as well, with another content",
-			do: func(ctx context.Context, s *stage) error {
+			do: func(ctx context.Context, _ *stage) error {
 				return commit(ctx, dir, "y", greeting("x", "y")+"---\n"+greeting("y", "y, again"))
 			},
 		},
