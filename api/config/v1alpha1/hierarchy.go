@@ -63,7 +63,7 @@ type HierarchyConfiguration struct {
 // another reason, such as a whole subtree that has moved, and more would go than
 // both bounds allow, nothing goes until somebody consents.
 type BrakeConfiguration struct {
-	// percent of all copies. 100 never brakes. Default: 25.
+	// percent of all copies. 100 never brakes, and lets go what waits. Default: 25.
 	// +optional
 	Percent *int32 `json:"percent,omitempty"`
 	// minimum is how many copies may always go. Default: 50.

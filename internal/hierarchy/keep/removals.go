@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 )
 
-// askAgain is how often what is held is looked at again: it may fit by then.
+// askAgain is how often what is held is looked at again: it may be explained by then.
 const askAgain = time.Minute
 
 // removals asks the brake before copies go.
@@ -39,7 +39,7 @@ func (r *removals) asked() *brake.Brake {
 				}
 			}
 		}
-		r.brake, r.held = brake.New(since), map[item]bool{}
+		r.brake, r.held = brake.New(r.keeper.o.Clock.Now(), since), map[item]bool{}
 	}
 	return r.brake
 }
