@@ -135,6 +135,7 @@ func (s *state) seenSource(from inventory.ObjectSource, u *unstructured.Unstruct
 	s.putSource(k, namespace, o)
 	if before == nil {
 		b.config = true
+		s.explain(k, namespace, false) // it has been made again
 	} else if before.Digest == o.Digest && equality.Semantic.DeepEqual(describe(k.Kind, before.Object), describe(k.Kind, u)) {
 		return
 	}
@@ -164,9 +165,14 @@ func (s *state) goneObject(from inventory.ObjectSource, o metav1.Object, missed 
 	if missed {
 		return
 	}
+	s.explain(k, namespace, true)
+}
+
+// explain notes on the copies of a source whether somebody was seen to delete it.
+func (s *state) explain(k propagate.Key, from string, deleted bool) {
 	for _, c := range s.copies[k] {
-		if c.From == namespace {
-			c.sourceDeleted = true
+		if c.From == from {
+			c.sourceDeleted = deleted
 		}
 	}
 }

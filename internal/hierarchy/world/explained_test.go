@@ -1,0 +1,44 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+)
+
+func TestCopy_isExplained(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		story []string
+		want  bool
+	}{
+		{"somebody deletes the source", []string{"delete a/x"}, true},
+		{"the source is missing from a list", []string{"miss a/x"}, false},
+		{"the subtree leaves", []string{"parent b="}, false},
+		{"the source is deleted after the subtree has left", []string{"parent b=", "delete a/x"}, true},
+		{"the source is made again, and the subtree leaves", []string{"delete a/x\nrole a/x", "parent b="}, false},
+		{"the same in two steps", []string{"delete a/x", "role a/x", "parent b="}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.tell("ns a\nns b\nns c\nparent b=a\nparent c=b\nrole a/x\ncopy b/x<a\ncopy c/x<a")
+			for _, lines := range tt.story {
+				r.tell(lines)
+			}
+			for _, at := range []string{"b/x", "c/x"} {
+				p := r.plan(at)
+				if p.Action != propagate.Remove || p.Have == nil {
+					t.Fatalf("%s does not go: %+v", at, p.Verdict)
+				}
+				if p.Explained != tt.want {
+					t.Errorf("that %s goes is explained: %t, want %t", at, p.Explained, tt.want)
+				}
+			}
+		})
+	}
+}
