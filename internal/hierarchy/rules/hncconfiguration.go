@@ -20,6 +20,8 @@ type Resource struct {
 	// Namespaced says whether its objects are in namespaces.
 	Served, Namespaced bool
 	Kind               schema.GroupKind
+	// Candidates are the resources that can be meant where there are several.
+	Candidates string
 }
 
 func (r Resource) text() string {
@@ -41,6 +43,8 @@ func (w World) HNCConfiguration(op Operation, name string, resources []Resource,
 	seen := map[schema.GroupKind]string{}
 	for _, r := range resources {
 		switch before, twice := seen[r.Kind]; {
+		case r.Candidates != "":
+			return invalid("the resource %s is in several groups: say which of %s", r.text(), r.Candidates)
 		case !r.Served:
 			return invalid("there is no resource %s", r.text())
 		case !r.Namespaced:

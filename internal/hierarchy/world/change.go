@@ -237,11 +237,11 @@ func (s *state) setResources(kinds *inventory.Snapshot, b *batch) (started, stop
 	if s.hnc != nil {
 		specs = s.hnc.Spec.Resources
 	}
-	resources := Resolve(kinds, specs)
+	resources := Resolve(kinds, specs, s.meant)
 	if equality.Semantic.DeepEqual(resources, s.resources) {
 		return nil, nil
 	}
-	s.resources, b.config = resources, true
+	s.resources, s.meant, b.config = resources, meanings(resources, s.meant), true
 	wanted := map[schema.GroupVersionResource]Resource{}
 	for _, r := range resources {
 		if r.Problem == "" && propagate.Follows(r.Mode) {

@@ -23,6 +23,8 @@ import (
 type state struct {
 	settings  settings.Settings
 	resources []Resource
+	// meant are the groups of the entries among them that say none.
+	meant map[string]string
 
 	tree        *tree.Tree
 	sources     *propagate.Sources
