@@ -18,7 +18,7 @@ const (
 	// Unexplained is every cause but those below.
 	Unexplained Cause = iota
 	// SourceDeleted says that there was an event of the deletion of what it was copied
-	// from. That it is missing from a list is none.
+	// from, or of a change that takes it out. That it is missing from a list is none.
 	SourceDeleted
 	// KindRemoved says that the HNCConfiguration does not have the kind copied any more.
 	KindRemoved

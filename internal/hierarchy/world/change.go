@@ -100,7 +100,7 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 		b.config = true
 	} else {
 		if before.ResourceVersion == c.ResourceVersion { // the echo of a write, as the API server has it
-			c.sourceDeleted = before.sourceDeleted
+			c.explained = before.explained
 			s.putCopy(k, c)
 			if before.Digest != c.Digest {
 				b.copies.Insert(CopyRef{k, c.Namespace})
@@ -110,7 +110,7 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 		if !newer(c.ResourceVersion, before.ResourceVersion) { // from before a write
 			return
 		}
-		c.sourceDeleted = before.sourceDeleted && before.From == c.From && before.UID == c.UID
+		c.explained = before.explained && before.From == c.From && before.UID == c.UID
 	}
 	s.putCopy(k, c)
 	b.copies.Insert(CopyRef{k, c.Namespace})
@@ -135,12 +135,31 @@ func (s *state) seenSource(from inventory.ObjectSource, u *unstructured.Unstruct
 	s.putSource(k, namespace, o)
 	if before == nil {
 		b.config = true
-		s.explain(k, namespace, false) // it has been made again
 	} else if before.Digest == o.Digest && equality.Semantic.DeepEqual(describe(k.Kind, before.Object), describe(k.Kind, u)) {
 		return
 	}
-	s.sources = s.sources.With(s.sources.Rules().NewSource(describe(k.Kind, u)))
+	is := s.sources.Rules().NewSource(describe(k.Kind, u))
+	s.explain(s.sources.Get(k, namespace), is)
+	s.sources = s.sources.With(is)
 	b.changedSource(k, namespace)
+}
+
+// explain notes which copies go because somebody has changed their source: it says,
+// and did not before, that they are not to be there. What cannot be read says
+// nothing; and that the source was deleted counts no more if it says otherwise now.
+func (s *state) explain(was, is *propagate.Source) {
+	mode := s.sources.Rules().Mode(is.Kind)
+	for namespace, c := range s.copies[is.Key] {
+		if c.From != is.Namespace {
+			continue
+		}
+		var labels map[string]string
+		if o := s.tree.Get(namespace); o != nil {
+			labels = o.Labels
+		}
+		goes := is.Problem == nil && !is.Eligible(mode, labels)
+		c.explained = goes && (c.explained || was != nil && was.Eligible(mode, labels))
+	}
 }
 
 func (s *state) goneObject(from inventory.ObjectSource, o metav1.Object, missed bool, b *batch) {
@@ -165,14 +184,9 @@ func (s *state) goneObject(from inventory.ObjectSource, o metav1.Object, missed 
 	if missed {
 		return
 	}
-	s.explain(k, namespace, true)
-}
-
-// explain notes on the copies of a source whether somebody was seen to delete it.
-func (s *state) explain(k propagate.Key, from string, deleted bool) {
 	for _, c := range s.copies[k] {
-		if c.From == from {
-			c.sourceDeleted = deleted
+		if c.From == namespace {
+			c.explained = true
 		}
 	}
 }

@@ -22,11 +22,20 @@ func TestCopy_isExplained(t *testing.T) {
 		{"the source is deleted after the subtree has left", []string{"parent b=", "delete a/x"}, true},
 		{"the source is made again, and the subtree leaves", []string{"delete a/x\nrole a/x", "parent b="}, false},
 		{"the same in two steps", []string{"delete a/x", "role a/x", "parent b="}, false},
+		{"the source says that there is to be none", []string{"role a/x none=true"}, true},
+		{"it says so, and cannot be read after that", []string{"role a/x none=true", "role a/x select=?"}, false},
+		{"its select cannot be read", []string{"role a/x select=?"}, false},
+		{"its select is mended, and selects others", []string{"role a/x select=?", "role a/x select=team=red"}, false},
+		{"its select selects others", []string{"role a/x select=team=blue", "role a/x select=team=red"}, true},
+		{"namespaces get other labels", []string{"role a/x select=team=blue", "ns b team=red\nns c team=red"}, false},
+		{"the same, and the source is changed otherwise", []string{"role a/x select=team=blue", "ns b team=red\nns c team=red", "role a/x select=team=green"}, false},
+		{"the subtree leaves, and the source says that there is to be none", []string{"parent b=", "role a/x none=true"}, true},
+		{"the source says so, then otherwise, and the subtree leaves", []string{"role a/x none=true", "role a/x", "parent b="}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			r.tell("ns a\nns b\nns c\nparent b=a\nparent c=b\nrole a/x\ncopy b/x<a\ncopy c/x<a")
+			r.tell("ns a\nns b team=blue\nns c team=blue\nparent b=a\nparent c=b\nrole a/x\ncopy b/x<a\ncopy c/x<a")
 			for _, lines := range tt.story {
 				r.tell(lines)
 			}

@@ -46,8 +46,9 @@ type Copy struct {
 	// HasStatus says that there is more in it than a copy has.
 	HasStatus bool
 
-	// sourceDeleted says that somebody was seen to delete its source.
-	sourceDeleted bool
+	// explained says that somebody was seen to delete its source, or to change it so
+	// that there is to be no copy.
+	explained bool
 }
 
 // keep returns what is remembered of an object.

@@ -49,7 +49,7 @@ type CopyPlan struct {
 	Have    *Copy
 	Instead *Source
 	// Explained says that people have said what makes the copy go: they have deleted
-	// its source, or that is still above and is not to be copied any more.
+	// its source, or changed it so that it is not to be copied there any more.
 	Explained bool
 	// SourceGoing says that the namespace above that the copy comes from is being
 	// deleted, with all that is in it.
@@ -87,8 +87,7 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 		p.From = s.objects[at.Key][p.Source.Namespace]
 	}
 	if p.Have != nil {
-		stands := s.objects[at.Key][p.Have.From] != nil && s.tree.IsAncestor(p.Have.From, at.Namespace)
-		p.Explained = p.Have.sourceDeleted || stands
+		p.Explained = p.Have.explained
 		above := s.tree.Get(p.Have.From)
 		p.SourceGoing = above != nil && above.Terminating && s.tree.IsAncestor(p.Have.From, at.Namespace)
 	}
