@@ -168,6 +168,17 @@ func (b *Brake) Stay(name string) {
 	b.end()
 }
 
+// Again forgets what waits: whoever asks asks for all of it again. The incident goes
+// on, as that of an earlier process would.
+func (b *Brake) Again(now time.Time) {
+	if len(b.held) == 0 {
+		return
+	}
+	b.resumed, b.resuming = b.incident.since, now.Add(Window)
+	b.held = map[string]bool{}
+	b.end()
+}
+
 // end the incident when nothing waits any more.
 func (b *Brake) end() {
 	if len(b.held) == 0 {

@@ -294,6 +294,23 @@ func TestNew_letsNothingGoThatAnEarlierProcessHeld(t *testing.T) {
 	}
 }
 
+func TestAgain_goesOnWithTheIncident(t *testing.T) {
+	t.Parallel()
+	b := brake.New(start, time.Time{})
+	before := halted(t, b, start, 0, 5)
+	now := start.Add(time.Hour)
+	b.Again(now)
+	if h, still := b.Halted(); still {
+		t.Errorf("still halted: %+v", h)
+	}
+	if goes(b, now, 1, 1) {
+		t.Error("one of them goes")
+	}
+	if h := halted(t, b, now, 0, 5); h.Token != before.Token {
+		t.Errorf("before %+v, after %+v", before, h)
+	}
+}
+
 func TestAsk_aHundredPercentLetGoWhatWaits(t *testing.T) {
 	t.Parallel()
 	b := brake.New(start, time.Time{})

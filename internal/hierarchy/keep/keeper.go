@@ -186,6 +186,12 @@ func (k *Keeper) look() {
 	active := k.o.Active()
 	k.mu.Lock()
 	begins := active && !k.active
+	k.mu.Unlock()
+	if begins { // what was to be done before was dropped, or nobody knows how it ended
+		k.progress.again()
+		k.removals.again()
+	}
+	k.mu.Lock()
 	k.active = active
 	k.mu.Unlock()
 	if !active {

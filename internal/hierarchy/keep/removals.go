@@ -44,12 +44,15 @@ func (r *removals) asked() *brake.Brake {
 	return r.brake
 }
 
+// nameOf is what people are told of a copy.
+func nameOf(at world.CopyRef) string { return at.Kind.String() + " " + at.Namespace + "/" + at.Name }
+
 // removal is one that a plan asks for; not ok if it asks for none.
 func removal(at world.CopyRef, p *world.CopyPlan) (out brake.Removal, ok bool) {
 	if p == nil || decide(p) != remove {
 		return brake.Removal{}, false
 	}
-	out = brake.Removal{Copy: at.Kind.Kind + " " + at.Namespace + "/" + at.Name}
+	out = brake.Removal{Copy: nameOf(at)}
 	switch {
 	case p.Mode == hncv1alpha2.ModeRemove:
 		out.Cause = brake.KindRemoved
@@ -100,8 +103,16 @@ func (r *removals) may(i item, at world.CopyRef, p *world.CopyPlan) bool {
 func (r *removals) stays(i item, at world.CopyRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked().Stay(at.Kind.Kind + " " + at.Namespace + "/" + at.Name)
+	r.asked().Stay(nameOf(at))
 	delete(r.held, i)
+}
+
+// again forgets what waits: everything is looked at anew.
+func (r *removals) again() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked().Again(r.keeper.o.Clock.Now())
+	clear(r.held)
 }
 
 // consented takes in what the HNCConfiguration says, and has go what may go now.

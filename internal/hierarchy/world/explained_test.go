@@ -6,6 +6,8 @@ package world
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 )
 
@@ -49,5 +51,21 @@ func TestCopy_isExplained(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of a kind that is not followed any more nothing waits; of one that is not known
+// yet nobody can say.
+func TestCopy_ofAKindThatIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.tell("ns a\nns b\nparent b=a\nrole a/x")
+	secret := CopyRef{propagate.Key{Kind: schema.GroupKind{Kind: "Secret"}, Name: "x"}, "b"}
+	if p := r.Copy(secret); p == nil || p.Action != propagate.Leave || p.Have != nil {
+		t.Errorf("not followed: %+v", p)
+	}
+	r.do(func(s *state, _ *batch) { s.kindOf(roles.GroupKind()).synced = false })
+	if p := r.plan("b/x"); p != nil {
+		t.Errorf("not known yet: %+v", p)
 	}
 }

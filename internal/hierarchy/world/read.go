@@ -66,7 +66,8 @@ func (p CopyPlan) UpToDate() bool {
 	return p.Have != nil && p.From != nil && p.Have.From == p.From.Object.GetNamespace() && p.Have.Digest == p.From.Digest
 }
 
-// Copy says what should become of a place for a copy; nil if that is not known.
+// Copy says what should become of a place for a copy; nil if that is not known. Of a
+// kind that is not followed nothing is to become.
 func (w *World) Copy(at CopyRef) *CopyPlan {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -75,7 +76,10 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 		return nil
 	}
 	kind := s.kindOf(at.Kind)
-	if kind == nil || !kind.synced {
+	switch {
+	case kind == nil:
+		return &CopyPlan{Verdict: propagate.Verdict{Action: propagate.Leave}}
+	case !kind.synced:
 		return nil
 	}
 	p := &CopyPlan{
