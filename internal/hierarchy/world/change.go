@@ -4,6 +4,8 @@
 package world
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,10 +212,25 @@ func (s *state) syncedNow(from inventory.ObjectSource, b *batch) {
 	}
 }
 
+// failed takes in that a source cannot be watched, or with an empty message that it
+// can again.
 func (s *state) failed(from inventory.ObjectSource, message string, b *batch) {
 	if kind := s.kinds[from]; kind != nil && kind.failing != message {
 		kind.failing = message
 		b.config, b.synced = true, true
+	}
+	if !slices.Contains(base, from) {
+		return
+	}
+	if message != "" {
+		s.blind.Insert(from)
+		return
+	}
+	s.blind.Delete(from)
+	for namespace, in := range s.anchors { // those that are being deleted waited for it
+		for name := range in {
+			b.anchors.Insert(Ref{namespace, name})
+		}
 	}
 }
 

@@ -49,7 +49,8 @@ type CopyPlan struct {
 	Have    *Copy
 	Instead *Source
 	// Explained says that people have said what makes the copy go: they have deleted
-	// its source, or changed it so that it is not to be copied there any more.
+	// its source, or changed it so that it is not to be copied there any more. While
+	// the trees may be others than those that are known nothing is explained.
 	Explained bool
 	// SourceGoing says that the namespace above that the copy comes from is being
 	// deleted, with all that is in it.
@@ -91,7 +92,7 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 		p.From = s.objects[at.Key][p.Source.Namespace]
 	}
 	if p.Have != nil {
-		p.Explained = p.Have.explained
+		p.Explained = p.Have.explained && len(s.blind) == 0
 		above := s.tree.Get(p.Have.From)
 		p.SourceGoing = above != nil && above.Terminating && s.tree.IsAncestor(p.Have.From, at.Namespace)
 	}
@@ -211,12 +212,16 @@ type AnchorPlan struct {
 }
 
 // Anchor says what is known of one; nil if it does not exist or the trees are not
-// known.
+// known. One that is being deleted takes a subnamespace along, for which they must
+// not be of yesterday.
 func (w *World) Anchor(at Ref) *AnchorPlan {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	s := w.state
 	if s == nil || !s.complete || s.anchors[at.Namespace][at.Name] == nil || s.tree.Get(at.Namespace) == nil {
+		return nil
+	}
+	if len(s.blind) > 0 && s.anchors[at.Namespace][at.Name].DeletionTimestamp != nil {
 		return nil
 	}
 	p := &AnchorPlan{

@@ -104,16 +104,45 @@ func (w *World) View() (*View, error) {
 	if v := w.view.Load(); v != nil {
 		return v, nil
 	}
-	var failing []string
-	w.failing.Range(func(s, err any) bool {
-		failing = append(failing, fmt.Sprintf("%s: %s", s.(inventory.ObjectSource).Resource.GroupResource(), err))
+	if failing := w.failures(func(inventory.ObjectSource) bool { return true }); failing != "" {
+		return nil, fmt.Errorf("%w: %s", ErrNotYet, failing)
+	}
+	return nil, ErrNotYet
+}
+
+// Blind says what cannot be seen of the trees any more, since they were known; empty
+// if all can. What is seen of kinds that are copied the HNCConfiguration says.
+func (w *World) Blind() string {
+	return w.failures(func(s inventory.ObjectSource) bool { return slices.Contains(base, s) })
+}
+
+// failures are the sources among some that cannot be read, and why.
+func (w *World) failures(among func(inventory.ObjectSource) bool) string {
+	var out []string
+	w.failing.Range(func(key, err any) bool {
+		if s, ok := key.(inventory.ObjectSource); ok && among(s) {
+			out = append(out, fmt.Sprintf("%s: %s", s.Resource.GroupResource(), err))
+		}
 		return true
 	})
-	if len(failing) == 0 {
-		return nil, ErrNotYet
+	slices.Sort(out)
+	return strings.Join(out, "; ")
+}
+
+// fails notes that a source cannot be read. Why is what it was at first: texts can
+// differ each time.
+func (w *World) fails(s inventory.ObjectSource, err error) {
+	if _, already := w.failing.LoadOrStore(s, err.Error()); !already {
+		ctrl.Log.WithName("hierarchy").Error(err, "Objects cannot be watched", "resource", s.Resource.GroupResource().String())
+		w.o.Declared()
 	}
-	slices.Sort(failing)
-	return nil, fmt.Errorf("%w: %s", ErrNotYet, strings.Join(failing, "; "))
+}
+
+// works notes that it can.
+func (w *World) works(s inventory.ObjectSource) {
+	if _, did := w.failing.LoadAndDelete(s); did {
+		w.o.Declared()
+	}
 }
 
 // Start follows whenever the configuration wants it, until the context ends.
@@ -320,18 +349,18 @@ func (h *session) Gone(s inventory.ObjectSource, o metav1.Object, missed bool) {
 
 // Synced implements inventory.ObjectHandler.
 func (h *session) Synced(s inventory.ObjectSource) {
-	h.world.failing.Delete(s)
+	h.world.works(s)
 	h.tell(func(st *state, b *batch) { st.syncedNow(s, b) })
 }
 
 // Failed implements inventory.ObjectHandler.
 func (h *session) Failed(s inventory.ObjectSource, err error) {
-	h.world.failing.Store(s, err.Error())
+	h.world.fails(s, err)
 	h.tell(func(st *state, b *batch) { st.failed(s, err.Error(), b) })
 }
 
 // Works implements inventory.ObjectHandler.
 func (h *session) Works(s inventory.ObjectSource) {
-	h.world.failing.Delete(s)
+	h.world.works(s)
 	h.tell(func(st *state, b *batch) { st.failed(s, "", b) })
 }
