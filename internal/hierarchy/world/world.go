@@ -99,7 +99,8 @@ func poke(c chan struct{}) {
 	}
 }
 
-// View is what is known now; an error says what is not known yet.
+// View is what is known now; an error says what is not known yet. Before the trees,
+// what the HNCConfiguration excludes, and which kinds are copied, there is none.
 func (w *World) View() (*View, error) {
 	if v := w.view.Load(); v != nil {
 		return v, nil
@@ -236,9 +237,10 @@ func (w *World) change(edit func(*state, *batch)) {
 	b := newBatch()
 	edit(w.state, b)
 	dirty := w.state.settle(b)
-	first := w.view.Load() == nil && w.state.complete
+	known := w.state.complete && w.state.resources != nil // which come after the settings
+	first := w.view.Load() == nil && known
 	declared := b.declared || first
-	if w.state.complete {
+	if known {
 		w.view.Store(&View{
 			Settings: w.state.settings, Tree: w.state.tree, Sources: w.state.sources, Resources: w.state.resources, External: w.state.external > 0,
 		})
