@@ -161,11 +161,14 @@ func (b *Brake) hold(open []Removal, copies int, now time.Time) {
 }
 
 // Stay says that a copy is not to go after all, because what it is copied from is
-// there, or that it is gone for good. It is no harm to say so of any copy.
-func (b *Brake) Stay(name string) {
+// there, or that it is gone for good. It is no harm to say so of any copy. Waited says
+// whether it was held.
+func (b *Brake) Stay(name string) (waited bool) {
+	waited = b.held[name]
 	delete(b.held, name)
 	delete(b.released, name)
 	b.end()
+	return waited
 }
 
 // Again forgets what waits: whoever asks asks for all of it again. The incident goes

@@ -70,6 +70,27 @@ func TestCopy_ofTwoGroupsAreHeldEachForItself(t *testing.T) {
 	}
 }
 
+// On a quiet cluster nothing else has it written.
+func TestCopy_thatWaitedAndStaysIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.look()
+	at := place("Secret", "ns", "x")
+	said := func() bool { return r.added.Has(item{what: theConfig}) }
+	r.world.copies[at] = stays()
+	r.changed(at)
+	if said() {
+		t.Error("it is said of a copy that did not wait")
+	}
+	r.world.copies[at] = goes()
+	r.Changed(world.Dirty{Copies: sets.New(at)})
+	r.world.copies[at] = stays()
+	r.changed(at)
+	if r.held() != 0 || !said() {
+		t.Errorf("%d are held, and it is said: %t", r.held(), said())
+	}
+}
+
 // What was to be done while nothing may be written is dropped. When it may be again
 // everything is looked at, and what is not to be done any more is not waited for.
 func TestLook_beginsAnew(t *testing.T) {

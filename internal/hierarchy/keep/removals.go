@@ -103,8 +103,10 @@ func (r *removals) may(i item, at world.CopyRef, p *world.CopyPlan) bool {
 func (r *removals) stays(i item, at world.CopyRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked().Stay(nameOf(at))
 	delete(r.held, i)
+	if r.asked().Stay(nameOf(at)) {
+		r.keeper.later(item{what: theConfig}, calm) // which says how many wait
+	}
 }
 
 // again forgets what waits: everything is looked at anew.

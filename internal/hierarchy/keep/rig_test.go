@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 )
@@ -39,11 +41,24 @@ type rig struct {
 	world  *known
 	clock  *clocktesting.FakeClock
 	active bool
+	// added is what is to be done.
+	added sets.Set[item]
+}
+
+// noting is a queue of which one can see what is put into it.
+type noting struct {
+	priorityqueue.PriorityQueue[item]
+	added sets.Set[item]
+}
+
+func (q noting) AddWithOpts(o priorityqueue.AddOpts, items ...item) {
+	q.added.Insert(items...)
+	q.PriorityQueue.AddWithOpts(o, items...)
 }
 
 func newRig(t *testing.T, c client.Client) *rig {
 	t.Helper()
-	r := &rig{t: t, world: &known{copies: map[world.CopyRef]*world.CopyPlan{}}, clock: clocktesting.NewFakeClock(epoch.Time), active: true}
+	r := &rig{t: t, world: &known{copies: map[world.CopyRef]*world.CopyPlan{}}, clock: clocktesting.NewFakeClock(epoch.Time), active: true, added: sets.New[item]()}
 	var err error
 	r.Keeper, err = New(Options{
 		World: r.world, Client: c, Config: &rest.Config{Host: "nowhere.invalid"}, Events: &events.FakeRecorder{}, Clock: r.clock,
@@ -54,5 +69,6 @@ func newRig(t *testing.T, c client.Client) *rig {
 	}
 	r.leading = true
 	t.Cleanup(r.queue.ShutDown)
+	r.queue = noting{r.queue, r.added}
 	return r
 }

@@ -89,7 +89,7 @@ func (s *state) settle(b *batch) Dirty {
 		return s.everything()
 	}
 	d := Dirty{
-		Namespaces: b.namespaces.Insert(changed...), Moved: sets.New[string](), Anchors: b.anchors, Copies: b.copies,
+		Namespaces: b.namespaces.Insert(changed...), Moved: sets.New[string](), Anchors: b.anchors, Copies: sets.New[CopyRef](),
 		Sources: sets.New[CopyRef](), Config: b.config || len(changed) > 0, Synced: b.synced,
 	}
 	for _, name := range changed {
@@ -105,17 +105,18 @@ func (s *state) settle(b *batch) Dirty {
 	for kind := range b.kinds {
 		s.allOfKind(kind, &d)
 	}
-	s.dropUnsynced(&d)
 	for at := range b.copies {
-		if s.inOrder(at) {
-			d.Copies.Delete(at)
+		if !s.inOrder(at) {
+			d.Copies.Insert(at)
 		}
 	}
+	s.dropUnsynced(&d)
 	return d
 }
 
 // inOrder says whether a copy is as it should be: most that the watch tells of are,
-// since they have just been written.
+// since they have just been written. One that may be because its source or its place
+// has changed is looked at all the same: it may have waited to go.
 func (s *state) inOrder(at CopyRef) bool {
 	have := s.copies[at.Key][at.Namespace]
 	v := s.sources.Decide(s.tree, at.Key, at.Namespace)
