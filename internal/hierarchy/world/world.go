@@ -176,13 +176,19 @@ func (w *World) follow(ctx context.Context) {
 	for _, s := range base {
 		session.start(s)
 	}
+	signal, pause := w.queue.signal, (<-chan time.Time)(nil)
 	for w.align(session) {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.wake:
-		case <-w.queue.signal:
-			w.take(ctx)
+		case <-pause:
+			signal, pause = w.queue.signal, nil
+			poke(signal)
+		case <-signal:
+			if !w.take(ctx) {
+				signal, pause = nil, time.After(askPause)
+			}
 		}
 	}
 }
@@ -211,15 +217,19 @@ func (w *World) leave() {
 	w.o.Declared()
 }
 
-// take applies what has happened since.
-func (w *World) take(ctx context.Context) {
+// take applies what has happened since. False says that it cannot be told yet what
+// that means: then nothing is lost, and it is to be tried again.
+func (w *World) take(ctx context.Context) bool {
 	w.queue.Lock()
 	events, suspects := w.queue.events, w.queue.suspects
 	w.queue.events, w.queue.suspects = nil, nil
 	w.queue.Unlock()
-	going := w.ask(ctx, suspects)
-	if ctx.Err() != nil {
-		return
+	going, err := w.ask(ctx, suspects)
+	if err != nil {
+		w.queue.Lock()
+		w.queue.events, w.queue.suspects = append(events, w.queue.events...), suspects.Union(w.queue.suspects)
+		w.queue.Unlock()
+		return false
 	}
 	w.change(func(s *state, b *batch) {
 		for _, of := range going {
@@ -229,6 +239,7 @@ func (w *World) take(ctx context.Context) {
 			e(s, b)
 		}
 	})
+	return true
 }
 
 // change changes the state and tells what follows from it.
