@@ -237,17 +237,23 @@ func (s *state) everything() Dirty {
 // wrote last ended: its labels do not say yet where it stands, or its condition
 // does not say that all is there.
 func unfinished(ns *corev1.Namespace, o *tree.Outcome) bool {
-	for _, c := range ns.Status.Conditions {
-		if c.Type == v1alpha1.ConditionPropagationComplete {
-			return c.Status != corev1.ConditionTrue
+	if !maps.Equal(depths(ns.Labels), depths(o.Labels)) {
+		return true // whatever was said before it was on its way
+	}
+	return slices.ContainsFunc(ns.Status.Conditions, func(c corev1.NamespaceCondition) bool {
+		return c.Type == v1alpha1.ConditionPropagationComplete && c.Status != corev1.ConditionTrue
+	})
+}
+
+// depths are the labels that say where a namespace stands.
+func depths(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range labels {
+		if strings.HasSuffix(key, hncv1alpha2.LabelTreeDepthSuffix) {
+			out[key] = value
 		}
 	}
-	for key, depth := range o.Labels {
-		if strings.HasSuffix(key, hncv1alpha2.LabelTreeDepthSuffix) && ns.Labels[key] != depth {
-			return true
-		}
-	}
-	return false
+	return out
 }
 
 func (s *state) allOfKind(kind schema.GroupKind, d *Dirty) {

@@ -9,6 +9,11 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 )
 
 func TestDirty_copies(t *testing.T) {
@@ -33,6 +38,41 @@ func TestDirty_copies(t *testing.T) {
 			slices.Sort(got)
 			if diff := gocmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
 				t.Errorf("to be looked at (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	const depth = hncv1alpha2.LabelTreeDepthSuffix
+	for _, tt := range []struct {
+		name      string
+		has       string // labels without their suffix
+		condition corev1.ConditionStatus
+		want      bool
+	}{
+		{"taken over as it should be", "a=1 b=0", "", false},
+		{"complete", "a=1 b=0", "True", false},
+		{"not complete", "a=1 b=0", "False", true},
+		{"on its way", "b=0", "", true},
+		{"on its way, and complete where it was", "b=0", "True", true},
+		{"on its way from somewhere else, and complete there", "a=1 b=0 c=2", "True", true},
+		{"in another place of the same tree", "a=2 b=0", "True", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ns := &corev1.Namespace{}
+			ns.Labels = map[string]string{"other": "x"}
+			for key, value := range pairs(strings.Fields(tt.has), "") {
+				ns.Labels[key+depth] = value
+			}
+			if tt.condition != "" {
+				ns.Status.Conditions = []corev1.NamespaceCondition{{Type: v1alpha1.ConditionPropagationComplete, Status: tt.condition}}
+			}
+			o := &tree.Outcome{Labels: map[string]string{"a" + depth: "1", "b" + depth: "0", "colour": "red"}}
+			if got := unfinished(ns, o); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
 	}
