@@ -109,7 +109,7 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 			}
 			return
 		}
-		if !newer(c.ResourceVersion, before.ResourceVersion) { // from before a write
+		if before.wrote && newer(before.ResourceVersion, c.ResourceVersion) { // from before the write
 			return
 		}
 		c.explained = before.explained && before.From == c.From && before.UID == c.UID

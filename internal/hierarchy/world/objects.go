@@ -49,6 +49,9 @@ type Copy struct {
 	// explained says that somebody was seen to delete its source, or to change it so
 	// that there is to be no copy.
 	explained bool
+	// wrote says that it is known from the answer to a write. What the watch tells
+	// after that may be from before.
+	wrote bool
 }
 
 // keep returns what is remembered of an object.

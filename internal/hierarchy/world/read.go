@@ -102,7 +102,7 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 // Wrote takes in that a copy of a source was written, so that what the watch tells
 // later is no news.
 func (w *World) Wrote(at CopyRef, o *metav1.PartialObjectMetadata, from *Source) {
-	c := &Copy{ObjectMeta: identity(o), From: from.Object.GetNamespace(), Digest: from.Digest}
+	c := &Copy{ObjectMeta: identity(o), From: from.Object.GetNamespace(), Digest: from.Digest, wrote: true}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state
@@ -118,8 +118,8 @@ func (w *World) Wrote(at CopyRef, o *metav1.PartialObjectMetadata, from *Source)
 	s.putCopy(at.Key, c)
 }
 
-// newer says whether one resource version comes after another, of one resource.
-// What cannot be compared is taken for older: the watch tells soon.
+// newer says whether one resource version comes after another, of one resource, as
+// far as they can be compared: the watch tells the rest soon.
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0

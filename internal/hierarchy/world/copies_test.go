@@ -4,8 +4,10 @@
 package world
 
 import (
+	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
@@ -49,6 +51,39 @@ func TestCopy_isExplained(t *testing.T) {
 				if p.Explained != tt.want {
 					t.Errorf("that %s goes is explained: %t, want %t", at, p.Explained, tt.want)
 				}
+			}
+		})
+	}
+}
+
+// What the watch tells is in order, also when it begins anew from a backup of etcd,
+// or its versions cannot be compared. Only a write is known sooner than the watch
+// tells what was before it.
+func TestSeenCopy_versions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, wrote, versions, want string }{
+		{"one after the other", "", "5 6", "6"},
+		{"from a backup", "", "5 3", "3"},
+		{"that cannot be compared", "", "5 a b", "b"},
+		{"from before a write", "6", "5", "6"},
+		{"after a write", "6", "5 6 7", "7"},
+		{"from a backup, when the write was seen", "6", "5 6 3", "3"},
+		{"that cannot be compared to that of a write", "6", "a", "a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.tell("ns a\nns b\nparent b=a\nrole a/x")
+			at := CopyRef{role("x"), "b"}
+			if tt.wrote != "" {
+				r.Wrote(at, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "x", UID: "u", ResourceVersion: tt.wrote}}, r.plan("b/x").From)
+			}
+			for _, version := range strings.Fields(tt.versions) {
+				c := &Copy{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "x", UID: "u", ResourceVersion: version}, From: "a"}
+				r.do(func(s *state, b *batch) { s.seen(r.source(), c, b) })
+			}
+			if got := r.plan("b/x").Have.ResourceVersion; got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}
