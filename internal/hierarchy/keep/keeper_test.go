@@ -76,7 +76,10 @@ func TestCopy_thatWaitedAndStaysIsSaid(t *testing.T) {
 	r := newRig(t, nil)
 	r.look()
 	at := place("Secret", "ns", "x")
-	said := func() bool { return r.added.Has(item{what: theConfig}) }
+	said := func() bool {
+		_, ok := r.added[item{what: theConfig}]
+		return ok
+	}
 	r.world.copies[at] = stays()
 	r.changed(at)
 	if said() {

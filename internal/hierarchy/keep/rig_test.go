@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -41,24 +40,26 @@ type rig struct {
 	world  *known
 	clock  *clocktesting.FakeClock
 	active bool
-	// added is what is to be done.
-	added sets.Set[item]
+	// added is what is to be done, and how it was put into the queue last.
+	added map[item]priorityqueue.AddOpts
 }
 
 // noting is a queue of which one can see what is put into it.
 type noting struct {
 	priorityqueue.PriorityQueue[item]
-	added sets.Set[item]
+	added map[item]priorityqueue.AddOpts
 }
 
 func (q noting) AddWithOpts(o priorityqueue.AddOpts, items ...item) {
-	q.added.Insert(items...)
+	for _, i := range items {
+		q.added[i] = o
+	}
 	q.PriorityQueue.AddWithOpts(o, items...)
 }
 
 func newRig(t *testing.T, c client.Client) *rig {
 	t.Helper()
-	r := &rig{t: t, world: &known{copies: map[world.CopyRef]*world.CopyPlan{}}, clock: clocktesting.NewFakeClock(epoch.Time), active: true, added: sets.New[item]()}
+	r := &rig{t: t, world: &known{copies: map[world.CopyRef]*world.CopyPlan{}}, clock: clocktesting.NewFakeClock(epoch.Time), active: true, added: map[item]priorityqueue.AddOpts{}}
 	var err error
 	r.Keeper, err = New(Options{
 		World: r.world, Client: c, Config: &rest.Config{Host: "nowhere.invalid"}, Events: &events.FakeRecorder{}, Clock: r.clock,
