@@ -33,6 +33,9 @@ var (
 	base      = []inventory.ObjectSource{namespaces, configs, anchors, settingsOf, configCRD, anchorCRD}
 )
 
+// secrets are kept whole if they can be copied.
+var secrets = corev1.Resource("secrets")
+
 func definitionOf(s inventory.ObjectSource) inventory.ObjectSource {
 	return inventory.ObjectSource{Resource: inventory.CRDs, Name: s.Resource.Resource + "." + s.Resource.Group}
 }
@@ -71,6 +74,9 @@ func keep(s inventory.ObjectSource, u *unstructured.Unstructured) metav1.Object 
 	}
 	if _, isCopy := u.GetLabels()[hncv1alpha2.LabelInheritedFrom]; isCopy {
 		return copyOf(u)
+	}
+	if kind, _, _ := unstructured.NestedString(u.Object, "type"); s.Resource.GroupResource() == secrets && propagate.NeverCopied(kind) {
+		delete(u.Object, "data") // the releases of Helm are by far the largest there are
 	}
 	return u
 }
