@@ -43,7 +43,10 @@ func (k *Keeper) config(ctx context.Context) error {
 	switch {
 	case p.Config == nil:
 		err = k.o.Client.Create(ctx, want, client.FieldOwner(fieldManager))
-	case sameStatus(have.Status, want.Status) || have.DeletionTimestamp != nil:
+	case have.DeletionTimestamp != nil || sameStatus(have.Status, want.Status, true):
+		return nil
+	case sameStatus(have.Status, want.Status, false) && k.o.Clock.Since(k.counted) < counting:
+		k.later(item{what: theConfig}, counting-k.o.Clock.Since(k.counted))
 		return nil
 	default:
 		err = client.IgnoreNotFound(k.o.Client.Update(ctx, want, client.FieldOwner(fieldManager)))
@@ -51,6 +54,7 @@ func (k *Keeper) config(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the HNCConfiguration: %w", err)
 	}
+	k.counted = k.o.Clock.Now()
 	writes.WithLabelValues("hncconfiguration").Inc()
 	return nil
 }
@@ -102,13 +106,23 @@ func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hnc
 }
 
 // sameStatus says whether two say the same, in whatever order. What is ignored is
-// not counted, so what was counted of it before may stay.
-func sameStatus(have, want hncv1alpha2.HNCConfigurationStatus) bool {
+// not counted, so what was counted of it before may stay. Without counts it is enough
+// that the same is counted.
+func sameStatus(have, want hncv1alpha2.HNCConfigurationStatus, counts bool) bool {
+	zero := func(n *int) *int {
+		if n == nil {
+			return nil
+		}
+		return new(0)
+	}
 	sorted := func(s hncv1alpha2.HNCConfigurationStatus) *hncv1alpha2.HNCConfigurationStatus {
 		s = *s.DeepCopy()
 		for i := range s.Resources {
-			if s.Resources[i].Mode == hncv1alpha2.ModeIgnore {
-				s.Resources[i].NumPropagatedObjects, s.Resources[i].NumSourceObjects = nil, nil
+			switch r := &s.Resources[i]; {
+			case r.Mode == hncv1alpha2.ModeIgnore:
+				r.NumPropagatedObjects, r.NumSourceObjects = nil, nil
+			case !counts:
+				r.NumPropagatedObjects, r.NumSourceObjects = zero(r.NumPropagatedObjects), zero(r.NumSourceObjects)
 			}
 		}
 		slices.SortFunc(s.Resources, byResource)

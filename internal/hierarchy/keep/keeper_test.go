@@ -94,6 +94,30 @@ func TestCopy_thatWaitedAndStaysIsSaid(t *testing.T) {
 	}
 }
 
+// What was sent twice, or met somebody else, is not said of a namespace at once.
+func TestCopy_failsForGood(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.look()
+	at := place("Secret", "ns", "x")
+	broken := stays() // nobody answers at the address of the API server
+	broken.Have = nil
+	r.world.copies[at] = broken
+	r.Changed(world.Dirty{Copies: sets.New(at), Moved: sets.New("ns")})
+	i := item{what: aCopy, kind: at.Kind, name: at.Name, namespace: at.Namespace}
+	for n, fails := range []bool{false, true} {
+		err := r.copy(t.Context(), i)
+		if err == nil {
+			t.Fatal("it goes")
+		}
+		r.retry(i, err)
+		complete, problem, known := r.progress.of("ns")
+		if complete || !known || (problem != "") != fails {
+			t.Errorf("after %d times it is said: %t, %q, %t", n+1, complete, problem, known)
+		}
+	}
+}
+
 // What was to be done while nothing may be written is dropped. When it may be again
 // everything is looked at, and what is not to be done any more is not waited for.
 func TestLook_beginsAnew(t *testing.T) {

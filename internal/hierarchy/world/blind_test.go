@@ -46,9 +46,14 @@ func TestBlind(t *testing.T) {
 	}
 	see("at first", false)
 
-	h.Failed(r.source(), errors.New("no roles"))
-	told()
+	for _, why := range []string{"first", "second"} {
+		h.Failed(r.source(), errors.New(why))
+		told()
+	}
 	see("the objects of a kind cannot be seen", false)
+	if says := r.Config().Resources[1].Failing; says != "first" || r.dirty.Config {
+		t.Errorf("of the kind it is said: %q, and again: %t", says, r.dirty.Config)
+	}
 
 	declared = 0
 	for _, why := range []string{"first", "second"} {

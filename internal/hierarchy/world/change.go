@@ -215,7 +215,8 @@ func (s *state) syncedNow(from inventory.ObjectSource, b *batch) {
 // failed takes in that a source cannot be watched, or with an empty message that it
 // can again.
 func (s *state) failed(from inventory.ObjectSource, message string, b *batch) {
-	if kind := s.kinds[from]; kind != nil && kind.failing != message {
+	// The first text stays while it lasts: they can differ each time.
+	if kind := s.kinds[from]; kind != nil && (kind.failing == "") != (message == "") {
 		kind.failing = message
 		b.config, b.synced = true, true
 	}
