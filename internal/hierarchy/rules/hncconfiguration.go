@@ -31,6 +31,14 @@ func (r Resource) text() string {
 	return r.Resource + "." + r.Group
 }
 
+// unknown says of one that is not served, or of which several are, what is wrong.
+func (r Resource) unknown() Verdict {
+	if r.Candidates != "" {
+		return invalid("the resource %s is in several groups: say which of %s", r.text(), r.Candidates)
+	}
+	return invalid("there is no resource %s", r.text())
+}
+
 // HNCConfiguration decides on the configuration of what is propagated. The sources
 // are those of the kinds that it would propagate, under the Rules that it makes.
 func (w World) HNCConfiguration(op Operation, name string, resources []Resource, sources *propagate.Sources) Verdict {
@@ -43,10 +51,8 @@ func (w World) HNCConfiguration(op Operation, name string, resources []Resource,
 	seen := map[schema.GroupKind]string{}
 	for _, r := range resources {
 		switch before, twice := seen[r.Kind]; {
-		case r.Candidates != "":
-			return invalid("the resource %s is in several groups: say which of %s", r.text(), r.Candidates)
 		case !r.Served:
-			return invalid("there is no resource %s", r.text())
+			return r.unknown()
 		case !r.Namespaced:
 			return invalid("the resource %s is not in namespaces, so it cannot be propagated", r.text())
 		case propagate.Enforced(r.Kind):

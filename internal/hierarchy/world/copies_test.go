@@ -78,7 +78,7 @@ func TestSeenCopy_versions(t *testing.T) {
 			if tt.wrote != "" {
 				r.Wrote(at, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "x", UID: "u", ResourceVersion: tt.wrote}}, r.plan("b/x").From)
 			}
-			for _, version := range strings.Fields(tt.versions) {
+			for version := range strings.FieldsSeq(tt.versions) {
 				c := &Copy{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "x", UID: "u", ResourceVersion: version}, From: "a"}
 				r.do(func(s *state, b *batch) { s.seen(r.source(), c, b) })
 			}

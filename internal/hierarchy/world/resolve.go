@@ -77,10 +77,10 @@ func meanings(resources []Resource, before map[string]string) map[string]string 
 		if r.Group != "" {
 			continue
 		}
-		if group, known := before[r.ResourceSpec.Resource]; known {
-			out[r.ResourceSpec.Resource] = group
+		if group, known := before[r.Resource]; known {
+			out[r.Resource] = group
 		} else if r.Problem == "" {
-			out[r.ResourceSpec.Resource] = r.Kind.Resource.Group
+			out[r.Resource] = r.Kind.Resource.Group
 		}
 	}
 	return out

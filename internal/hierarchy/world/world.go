@@ -176,7 +176,8 @@ func (w *World) follow(ctx context.Context) {
 	for _, s := range base {
 		session.start(s)
 	}
-	signal, pause := w.queue.signal, (<-chan time.Time)(nil)
+	signal := w.queue.signal
+	var pause <-chan time.Time
 	for w.align(session) {
 		select {
 		case <-ctx.Done():
