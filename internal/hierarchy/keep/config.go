@@ -32,7 +32,7 @@ func (k *Keeper) config(ctx context.Context) error {
 		have = &hncv1alpha2.HNCConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hncv1alpha2.HNCConfigurationName}}
 	}
 	want := have.DeepCopy()
-	want.Status = statusOf(p, have.Status.Conditions, metav1.Time{Time: k.o.Clock.Now()})
+	want.Status = statusOf(p, have.Status, metav1.Time{Time: k.o.Clock.Now()})
 	if h, held := k.removals.halted(); held {
 		want.Status.Conditions = append(want.Status.Conditions, metav1.Condition{
 			Type: hncv1alpha2.ConditionOutOfSync, Status: metav1.ConditionTrue, Reason: hncv1alpha2.ReasonCopiesHeld,
@@ -60,11 +60,11 @@ func (k *Keeper) config(ctx context.Context) error {
 }
 
 // statusOf is the status that the HNCConfiguration should have.
-func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hncv1alpha2.HNCConfigurationStatus {
+func statusOf(p *world.ConfigPlan, have hncv1alpha2.HNCConfigurationStatus, now metav1.Time) hncv1alpha2.HNCConfigurationStatus {
 	var out hncv1alpha2.HNCConfigurationStatus
 	add := func(kind, reason, message string) {
 		is := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: now}
-		for _, was := range have {
+		for _, was := range have.Conditions {
 			if was.Type == is.Type && was.Reason == is.Reason {
 				is.LastTransitionTime = was.LastTransitionTime
 			}
@@ -77,19 +77,10 @@ func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hnc
 			problems[r.Problem] = append(problems[r.Problem], r.Message)
 			continue
 		}
-		// As in HNC the name is that of the entry, and sources are counted where they
-		// are copied.
-		s := hncv1alpha2.ResourceStatus{Group: r.Group, Version: r.Kind.Resource.Version, Resource: r.ResourceSpec.Resource, Mode: r.Mode}
-		if r.Known {
-			s.NumPropagatedObjects = new(r.Copies)
-			if r.Mode != hncv1alpha2.ModeRemove {
-				s.NumSourceObjects = new(r.Sources)
-			}
-		}
 		if r.Failing != "" {
 			failing = append(failing, r.Kind.GroupResource().String()+": "+r.Failing)
 		}
-		out.Resources = append(out.Resources, s)
+		out.Resources = append(out.Resources, resourceOf(r, have.Resources))
 	}
 	for reason, messages := range problems {
 		add(hncv1alpha2.ConditionBadConfiguration, reason, strings.Join(messages, "; "))
@@ -103,6 +94,27 @@ func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hnc
 	slices.SortFunc(out.Conditions, byReason)
 	slices.SortFunc(out.Resources, byResource)
 	return out
+}
+
+// resourceOf is the status of one resource. As in HNC the name is that of the entry, and
+// sources are counted where they are copied. While not all objects are known, after a
+// start, what was counted before stays.
+func resourceOf(r world.ResourceState, have []hncv1alpha2.ResourceStatus) hncv1alpha2.ResourceStatus {
+	s := hncv1alpha2.ResourceStatus{Group: r.Group, Version: r.Kind.Resource.Version, Resource: r.ResourceSpec.Resource, Mode: r.Mode}
+	switch {
+	case r.Known:
+		s.NumPropagatedObjects = new(r.Copies)
+		if r.Mode != hncv1alpha2.ModeRemove {
+			s.NumSourceObjects = new(r.Sources)
+		}
+	case r.Failing == "":
+		for _, was := range have {
+			if was.Group == s.Group && was.Resource == s.Resource && was.Mode == s.Mode {
+				s.NumPropagatedObjects, s.NumSourceObjects = was.NumPropagatedObjects, was.NumSourceObjects
+			}
+		}
+	}
+	return s
 }
 
 // sameStatus says whether two say the same, in whatever order. What is ignored is

@@ -47,7 +47,9 @@ func TestConfig_isWrittenOnceAMinuteForCounts(t *testing.T) {
 		{"more is counted again", func() { p.Resources[0].Sources++ }, 2},
 		{"the same after a minute", func() { r.clock.Step(counting) }, 3},
 		{"less is counted after a long time", func() { r.clock.Step(time.Hour); p.Resources[0].Sources-- }, 4},
-		{"it is not known any more what there is", func() { p.Resources[0].Known = false }, 5},
+		{"nothing is wrong any more", func() { p.Resources[0].Failing = "" }, 5},
+		{"after a start it is not known yet what there is", func() { p.Resources[0].Known = false; r.clock.Step(time.Hour) }, 5},
+		{"it cannot be known", func() { p.Resources[0].Failing = "forbidden" }, 6},
 	} {
 		step.change()
 		if err := r.config(t.Context()); err != nil {
