@@ -240,9 +240,13 @@ func unfinished(ns *corev1.Namespace, o *tree.Outcome) bool {
 	if !maps.Equal(depths(ns.Labels), depths(o.Labels)) {
 		return true // whatever was said before it was on its way
 	}
-	return slices.ContainsFunc(ns.Status.Conditions, func(c corev1.NamespaceCondition) bool {
-		return c.Type == v1alpha1.ConditionPropagationComplete && c.Status != corev1.ConditionTrue
-	})
+	for _, c := range ns.Status.Conditions {
+		if c.Type == v1alpha1.ConditionPropagationComplete {
+			return c.Status != corev1.ConditionTrue
+		}
+	}
+	// Holdfast makes subnamespaces with all their labels. HNC's carry no claim.
+	return o.Subnamespace && ns.Annotations[v1alpha1.ClaimsAnnotation] != ""
 }
 
 // depths are the labels that say where a namespace stands.

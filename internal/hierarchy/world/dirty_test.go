@@ -51,14 +51,17 @@ func TestUnfinished(t *testing.T) {
 		has       string // labels without their suffix
 		condition corev1.ConditionStatus
 		want      bool
+		made      bool // by Holdfast, as a subnamespace
 	}{
-		{"taken over as it should be", "a=1 b=0", "", false},
-		{"complete", "a=1 b=0", "True", false},
-		{"not complete", "a=1 b=0", "False", true},
-		{"on its way", "b=0", "", true},
-		{"on its way, and complete where it was", "b=0", "True", true},
-		{"on its way from somewhere else, and complete there", "a=1 b=0 c=2", "True", true},
-		{"in another place of the same tree", "a=2 b=0", "True", true},
+		{name: "made a moment ago", has: "a=1 b=0", made: true, want: true},
+		{name: "made, and complete", has: "a=1 b=0", condition: "True", made: true},
+		{name: "taken over as it should be", has: "a=1 b=0"},
+		{name: "complete", has: "a=1 b=0", condition: "True"},
+		{name: "not complete", has: "a=1 b=0", condition: "False", want: true},
+		{name: "on its way", has: "b=0", want: true},
+		{name: "on its way, and complete where it was", has: "b=0", condition: "True", want: true},
+		{name: "on its way from somewhere else, and complete there", has: "a=1 b=0 c=2", condition: "True", want: true},
+		{name: "in another place of the same tree", has: "a=2 b=0", condition: "True", want: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +73,10 @@ func TestUnfinished(t *testing.T) {
 			if tt.condition != "" {
 				ns.Status.Conditions = []corev1.NamespaceCondition{{Type: v1alpha1.ConditionPropagationComplete, Status: tt.condition}}
 			}
-			o := &tree.Outcome{Labels: map[string]string{"a" + depth: "1", "b" + depth: "0", "colour": "red"}}
+			if tt.made {
+				ns.Annotations = map[string]string{v1alpha1.ClaimsAnnotation: "subnamespace anchor/b"}
+			}
+			o := &tree.Outcome{Subnamespace: true, Labels: map[string]string{"a" + depth: "1", "b" + depth: "0", "colour": "red"}}
 			if got := unfinished(ns, o); got != tt.want {
 				t.Errorf("got %t, want %t", got, tt.want)
 			}
