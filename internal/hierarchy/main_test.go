@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// The shared cluster copies a few kinds; each test has namespaces of its own.
+// The shared cluster copies a few kinds; each test has namespaces of its own. What
+// tests take apart together is more than the brake would let go.
 func TestMain(m *testing.M) {
 	parallel()
 	os.Exit(testkit.RunWith(m, testkit.Extra{
@@ -24,6 +25,7 @@ hierarchy:
   managedAnnotations: ["team[.]example[.]com/.*"]
   strippedAnnotations: [example.com/stripped]
   strippedLabels: [example.com/stripped]
+  brake: {percent: 100}
 `,
 	}))
 }

@@ -59,11 +59,12 @@ type HierarchyConfiguration struct {
 
 // BrakeConfiguration bounds how many copies may go at once. Copies go without
 // asking when somebody deletes what they were copied from, one object after the
-// other, or takes their kind out of the HNCConfiguration. When they would go for
-// another reason, such as a whole subtree that has moved, and more would go than
-// both bounds allow, nothing goes until somebody consents.
+// other, or says on it that they are not to be there, or sets the mode of their kind
+// to Remove. When they would go for another reason, such as a whole subtree that has
+// moved, and more would go than both bounds allow, nothing goes until somebody
+// consents.
 type BrakeConfiguration struct {
-	// percent of all copies. 100 never brakes. Default: 25.
+	// percent of all copies. 100 never brakes, and lets go what waits. Default: 25.
 	// +optional
 	Percent *int32 `json:"percent,omitempty"`
 	// minimum is how many copies may always go. Default: 50.

@@ -59,8 +59,11 @@ func judgeConfiguration(ctx context.Context, o *Options, req *admissionv1.Admiss
 
 // resolved is an entry with what it means, which is what the World takes it for.
 func resolved(served *inventory.Snapshot, r hncv1alpha2.ResourceSpec) rules.Resource {
-	k, ok := world.Find(served, r.Group, r.Resource)
-	return rules.Resource{ResourceSpec: r, Served: ok, Namespaced: k.Namespaced, Kind: k.GroupKind()}
+	found := world.Find(served, r.Group, r.Resource)
+	if len(found) != 1 {
+		return rules.Resource{ResourceSpec: r, Candidates: world.Names(found)}
+	}
+	return rules.Resource{ResourceSpec: r, Served: true, Namespaced: found[0].Namespaced, Kind: found[0].GroupKind()}
 }
 
 // rulesAfter are the rules that a configuration makes.

@@ -18,7 +18,7 @@ const (
 	// Unexplained is every cause but those below.
 	Unexplained Cause = iota
 	// SourceDeleted says that there was an event of the deletion of what it was copied
-	// from. That it is missing from a list is none.
+	// from, or of a change that takes it out. That it is missing from a list is none.
 	SourceDeleted
 	// KindRemoved says that the HNCConfiguration does not have the kind copied any more.
 	KindRemoved
@@ -42,7 +42,7 @@ type Bounds struct {
 
 // allow says whether so many may go of all that there are and were.
 func (b Bounds) allow(going, all int) bool {
-	return b.Percent >= 100 || going <= b.Minimum || going*100 <= b.Percent*all
+	return going <= b.Minimum || going*100 <= b.Percent*all
 }
 
 // Verdict says what goes and what stays for now.
@@ -59,8 +59,9 @@ type Brake struct {
 	// released may go until the time is over.
 	released map[string]bool
 	until    time.Time
-	// resumed is the beginning of the incident of an earlier process.
-	resumed time.Time
+	// resumed is the beginning of the incident of an earlier process, until resuming.
+	// What that one held cannot be told from what is new, so nothing goes till then.
+	resumed, resuming time.Time
 }
 
 type departure struct {
@@ -70,28 +71,33 @@ type departure struct {
 
 // New makes a Brake. Since is when the incident began that an earlier process has
 // asked people about, or the zero time: then the same copies get the same word.
-func New(since time.Time) *Brake {
-	return &Brake{gone: map[string]time.Time{}, held: map[string]bool{}, released: map[string]bool{}, resumed: since}
+func New(now, since time.Time) *Brake {
+	return &Brake{
+		gone: map[string]time.Time{}, held: map[string]bool{}, released: map[string]bool{}, resumed: since, resuming: now.Add(Window),
+	}
 }
 
 // Ask says whether copies may go that would go together, out of those that there
 // are now, these included. What needs no explanation goes; of the others all go or
-// none. What is halted is to be asked for again. Asking twice counts once, and what
-// was let go may be tried again.
+// none. What is halted waits for consent or an explanation, however long that takes:
+// it does not go because what went before does not count any more. Asking twice
+// counts once, and what was let go may be tried again.
 func (b *Brake) Ask(now time.Time, bounds Bounds, copies int, group ...Removal) Verdict {
 	b.forget(now)
 	var v Verdict
 	var open []Removal
+	waits := !b.resumed.IsZero()
 	for _, r := range group {
-		if b.free(r) {
+		if bounds.Percent >= 100 || b.free(r) {
 			delete(b.held, r.Copy)
 			v.Go = append(v.Go, r)
-		} else {
-			open = append(open, r)
+			continue
 		}
+		waits = waits || b.held[r.Copy]
+		open = append(open, r)
 	}
 	waiting := b.waiting(open)
-	if bounds.allow(len(b.gone)+waiting, len(b.gone)+max(copies, waiting)) {
+	if !waits && bounds.allow(len(b.gone)+waiting, len(b.gone)+max(copies, waiting)) {
 		for _, r := range open {
 			b.depart(r.Copy, now)
 		}
@@ -139,12 +145,14 @@ func (b *Brake) forget(now time.Time) {
 	if len(b.released) > 0 && !now.Before(b.until) {
 		b.released = map[string]bool{}
 	}
+	if !now.Before(b.resuming) {
+		b.resumed = time.Time{}
+	}
 }
 
 func (b *Brake) hold(open []Removal, copies int, now time.Time) {
 	if len(b.held) == 0 && len(open) > 0 {
 		b.incident = newIncident(now, b.resumed)
-		b.resumed = time.Time{}
 	}
 	for _, r := range open {
 		b.held[r.Copy] = true
@@ -153,10 +161,24 @@ func (b *Brake) hold(open []Removal, copies int, now time.Time) {
 }
 
 // Stay says that a copy is not to go after all, because what it is copied from is
-// there, or that it is gone for good. It is no harm to say so of any copy.
-func (b *Brake) Stay(name string) {
+// there, or that it is gone for good. It is no harm to say so of any copy. Waited says
+// whether it was held.
+func (b *Brake) Stay(name string) (waited bool) {
+	waited = b.held[name]
 	delete(b.held, name)
 	delete(b.released, name)
+	b.end()
+	return waited
+}
+
+// Again forgets what waits: whoever asks asks for all of it again. The incident goes
+// on, as that of an earlier process would.
+func (b *Brake) Again(now time.Time) {
+	if len(b.held) == 0 {
+		return
+	}
+	b.resumed, b.resuming = b.incident.since, now.Add(Window)
+	b.held = map[string]bool{}
 	b.end()
 }
 
@@ -177,6 +199,7 @@ func (b *Brake) Consent(now time.Time, word string) bool {
 	maps.Copy(b.released, b.held) // to those that an earlier consent still lets go
 	b.until = now.Add(Window)
 	b.held = map[string]bool{}
+	b.resumed = time.Time{}
 	b.end()
 	return true
 }

@@ -61,7 +61,25 @@ func TestAsk(t *testing.T) {
 		},
 		{
 			name: "after a while they do not count any more", bounds: brake.Bounds{Minimum: 2},
-			asks: []ask{{first: 1, n: 2, copies: 9}, {after: brake.Window - 1, first: 3, n: 1, copies: 7, halts: true}, {after: 1, first: 3, n: 1, copies: 7}},
+			asks: []ask{{first: 1, n: 2, copies: 9}, {after: brake.Window, first: 3, n: 2, copies: 7}},
+		},
+		{
+			name: "but what waits goes on to wait", bounds: brake.Bounds{Minimum: 2},
+			asks: []ask{
+				{first: 1, n: 2, copies: 9}, {after: brake.Window - 1, first: 3, n: 1, copies: 7, halts: true},
+				{after: 1, first: 3, n: 1, copies: 7, halts: true}, {after: brake.Window, first: 3, n: 1, copies: 7, halts: true},
+			},
+		},
+		{
+			name: "also where much has gone before", bounds: brake.Bounds{Percent: 50, Minimum: 50},
+			asks: []ask{
+				{first: 0, n: 2000, copies: 8000}, {first: 2000, n: 2500, copies: 6000, halts: true},
+				{after: brake.Window, first: 2000, n: 2500, copies: 6000, halts: true}, {first: 2000, n: 1, copies: 6000, halts: true},
+			},
+		},
+		{
+			name: "and new ones in the same group wait with it", bounds: brake.Bounds{Minimum: 2},
+			asks: []ask{{first: 1, n: 2, copies: 9}, {first: 3, n: 1, copies: 7, halts: true}, {after: brake.Window, first: 3, n: 2, copies: 7, halts: true}},
 		},
 		{
 			name: "asking again counts once", bounds: brake.Bounds{Minimum: 2},
@@ -79,7 +97,7 @@ func TestAsk(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			b, now := brake.New(time.Time{}), start
+			b, now := brake.New(start, time.Time{}), start
 			for i, a := range tt.asks {
 				now = now.Add(a.after)
 				v := b.Ask(now, tt.bounds, a.copies, group(a.cause, a.first, a.n)...)
@@ -101,7 +119,7 @@ func TestAsk(t *testing.T) {
 
 func TestAsk_inOneGroupWhatIsExplainedGoes(t *testing.T) {
 	t.Parallel()
-	b := brake.New(time.Time{})
+	b := brake.New(start, time.Time{})
 	mixed := append(group(brake.SourceDeleted, 0, 2), group(brake.Unexplained, 10, 3)...)
 	v := b.Ask(start, brake.Bounds{Minimum: 2}, 100, mixed...)
 	if len(v.Go) != 2 || len(v.Halt) != 3 || v.Go[0].Cause != brake.SourceDeleted {
@@ -135,7 +153,7 @@ func goes(b *brake.Brake, now time.Time, first, n int) bool {
 
 func TestConsent_isForTheseCopiesAndThisTimeAlone(t *testing.T) {
 	t.Parallel()
-	b := brake.New(time.Time{})
+	b := brake.New(start, time.Time{})
 	first := halted(t, b, start, 0, 300)
 	for _, word := range []string{"", "300", "true", first.Token + "x"} {
 		if b.Consent(start, word) {
@@ -179,7 +197,7 @@ func TestConsent_isForTheseCopiesAndThisTimeAlone(t *testing.T) {
 
 func TestConsent_endsWithTheWindow(t *testing.T) {
 	t.Parallel()
-	b := brake.New(time.Time{})
+	b := brake.New(start, time.Time{})
 	if h := halted(t, b, start, 0, 5); !b.Consent(start, h.Token) {
 		t.Fatal("the word does not count")
 	}
@@ -193,7 +211,7 @@ func TestConsent_endsWithTheWindow(t *testing.T) {
 
 func TestConsent_toOneDoesNotEndAnEarlierOne(t *testing.T) {
 	t.Parallel()
-	b := brake.New(time.Time{})
+	b := brake.New(start, time.Time{})
 	for first := 0; first < 20; first += 10 {
 		if h := halted(t, b, start, first, 5); !b.Consent(start, h.Token) {
 			t.Fatal("the word does not count")
@@ -207,7 +225,7 @@ func TestConsent_toOneDoesNotEndAnEarlierOne(t *testing.T) {
 // While somebody types the word, some copies may turn out to stay.
 func TestStay_isNoReasonToAskAgain(t *testing.T) {
 	t.Parallel()
-	b := brake.New(time.Time{})
+	b := brake.New(start, time.Time{})
 	before := halted(t, b, start, 0, 5)
 	b.Stay("secrets team-0/s")
 	b.Stay("never heard of")
@@ -225,7 +243,7 @@ func TestStay_isNoReasonToAskAgain(t *testing.T) {
 
 func TestStay_ofAllEndsIt(t *testing.T) {
 	t.Parallel()
-	b := brake.New(time.Time{})
+	b := brake.New(start, time.Time{})
 	before := halted(t, b, start, 0, 3)
 	for i := range 3 {
 		b.Stay(fmt.Sprintf("secrets team-%d/s", i))
@@ -238,8 +256,8 @@ func TestStay_ofAllEndsIt(t *testing.T) {
 // Another process that finds the same copies asks for the same word.
 func TestNew_goesOnWithTheIncidentOfAnEarlierProcess(t *testing.T) {
 	t.Parallel()
-	before := halted(t, brake.New(time.Time{}), start, 0, 5)
-	next := brake.New(before.Since)
+	before := halted(t, brake.New(start, time.Time{}), start, 0, 5)
+	next := brake.New(start.Add(time.Hour), before.Since)
 	for i := 4; i > 0; i-- { // in another order, one by one, an hour later
 		next.Ask(start.Add(time.Hour), brake.Bounds{}, 1000, group(brake.Unexplained, i, 1)...)
 	}
@@ -254,9 +272,57 @@ func TestNew_goesOnWithTheIncidentOfAnEarlierProcess(t *testing.T) {
 	}
 }
 
+// What it held is held, though it would be few without what went before.
+func TestNew_letsNothingGoThatAnEarlierProcessHeld(t *testing.T) {
+	t.Parallel()
+	now := start.Add(time.Hour)
+	b := brake.New(now, start)
+	for i := range 4 { // not all at once: some are known later
+		if goes(b, now, i, 1) {
+			t.Errorf("copy %d goes", i)
+		}
+	}
+	now = now.Add(brake.Window)
+	if goes(b, now, 0, 4) {
+		t.Error("they go after a while")
+	}
+	for i := range 4 {
+		b.Stay(fmt.Sprintf("secrets team-%d/s", i))
+	}
+	if !goes(b, now, 10, 2) {
+		t.Error("others wait for ever")
+	}
+}
+
+func TestAgain_goesOnWithTheIncident(t *testing.T) {
+	t.Parallel()
+	b := brake.New(start, time.Time{})
+	before := halted(t, b, start, 0, 5)
+	now := start.Add(time.Hour)
+	b.Again(now)
+	if h, still := b.Halted(); still {
+		t.Errorf("still halted: %+v", h)
+	}
+	if goes(b, now, 1, 1) {
+		t.Error("one of them goes")
+	}
+	if h := halted(t, b, now, 0, 5); h.Token != before.Token {
+		t.Errorf("before %+v, after %+v", before, h)
+	}
+}
+
+func TestAsk_aHundredPercentLetGoWhatWaits(t *testing.T) {
+	t.Parallel()
+	b := brake.New(start, time.Time{})
+	halted(t, b, start, 0, 5)
+	if v := b.Ask(start, brake.Bounds{Percent: 100}, 1000, group(brake.Unexplained, 0, 5)...); len(v.Go) != 5 {
+		t.Errorf("got %+v", v)
+	}
+}
+
 func TestHalt_Message(t *testing.T) {
 	t.Parallel()
-	b := brake.New(time.Time{})
+	b := brake.New(start, time.Time{})
 	if !goes(b, start, 90, 2) {
 		t.Fatal("two may go")
 	}

@@ -20,7 +20,7 @@ func FuzzAsk(f *testing.F) {
 	f.Add(uint8(10), uint8(5), []byte{0, 0, 3, 6, 200, 0, 0, 3, 3, 1, 0, 9, 2, 0, 9, 0, 0, 12, 4, 0, 0, 5, 0, 0})
 	f.Fuzz(func(t *testing.T, percent, minimum uint8, steps []byte) {
 		bounds := brake.Bounds{Percent: int(percent) % 101, Minimum: int(minimum)}
-		book := &book{t: t, b: brake.New(time.Time{}), now: start, bounds: bounds, gone: map[string]time.Time{}, consented: map[string]time.Time{}, held: map[string]bool{}}
+		book := &book{t: t, b: brake.New(start, time.Time{}), now: start, bounds: bounds, gone: map[string]time.Time{}, consented: map[string]time.Time{}, held: map[string]bool{}}
 		steps = steps[:min(len(steps), 150)]
 		for ; len(steps) >= 3; steps = steps[3:] {
 			book.step(steps[0]%7, int(steps[1]), int(steps[2]))
@@ -93,6 +93,9 @@ func (k *book) ask(cause brake.Cause, first, n int) {
 	}
 	open := 0
 	for _, r := range v.Go {
+		if k.held[r.Copy] && cause == brake.Unexplained && k.bounds.Percent < 100 {
+			k.t.Fatalf("%s goes, and it waited", r.Copy)
+		}
 		delete(k.held, r.Copy)
 		at, ok := k.consented[r.Copy]
 		last, counted := k.gone[r.Copy]

@@ -75,7 +75,7 @@ func (h Halt) Message() string {
 	if h.Gone > 0 {
 		text += fmt.Sprintf(", and %d have gone in the last %d minutes", h.Gone, int(Window.Minutes()))
 	}
-	return text + ", because what they were copied from is not above them any more, and nobody has deleted it. None of them goes until somebody consents: " +
+	return text + ", though nobody was seen to delete what they were copied from, or to take them out there. None of them goes until somebody consents: " +
 		"kubectl annotate hncconfiguration config --overwrite " + v1alpha1.LetCopiesGoAnnotation + "=" + h.Token +
 		". Among them: " + strings.Join(slices.Clone(h.Examples), ", ")
 }

@@ -114,7 +114,8 @@ func (k *Keeper) anchor(ctx context.Context, at world.Ref) error {
 		writes.WithLabelValues("subnamespace").Inc()
 	}
 	if s.Delete != nil {
-		err := k.o.Client.Delete(ctx, s.Delete.DeepCopy(), client.Preconditions{UID: &s.Delete.UID})
+		// As it is known: somebody else may have laid claim to it meanwhile.
+		err := k.o.Client.Delete(ctx, s.Delete.DeepCopy(), client.Preconditions{UID: &s.Delete.UID, ResourceVersion: &s.Delete.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete the subnamespace: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -35,7 +36,7 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 			problem = fmt.Sprintf("%s cannot be watched: %s", u.Kind.GroupResource(), u.Failing)
 		}
 	}
-	want := completeness(p, complete, problem)
+	want := completeness(p, k.condition(p), complete, problem)
 	if want != nil {
 		want.LastTransitionTime = metav1.Time{Time: k.o.Clock.Now()}
 		body, err := json.Marshal(map[string]any{
@@ -50,6 +51,7 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("say whether all is copied: %w", err)
 		}
+		k.told.Add(name, told{ns.ResourceVersion, want})
 		writes.WithLabelValues("completion").Inc()
 	}
 	if complete {
@@ -58,13 +60,30 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 	return nil
 }
 
+// told is the condition that was written last, and the version that came of it.
+type told struct {
+	version   string
+	condition *corev1.NamespaceCondition
+}
+
+// condition is the one that a namespace has; nil if it has none. The watch can be
+// behind what was written.
+func (k *Keeper) condition(p *world.NamespacePlan) *corev1.NamespaceCondition {
+	if last, ok := k.told.Get(p.Namespace.Name); ok {
+		last := last.(told)
+		if order, err := resourceversion.CompareResourceVersion(last.version, p.Namespace.ResourceVersion); err == nil && order > 0 {
+			return last.condition
+		}
+	}
+	if i := slices.IndexFunc(p.Namespace.Status.Conditions, ofPropagation); i >= 0 {
+		return &p.Namespace.Status.Conditions[i]
+	}
+	return nil
+}
+
 // completeness is the condition that a namespace should get; nil if it has that,
 // or needs none. A namespace without a parent gets none of its own.
-func completeness(p *world.NamespacePlan, complete bool, problem string) *corev1.NamespaceCondition {
-	var have *corev1.NamespaceCondition
-	if i := slices.IndexFunc(p.Namespace.Status.Conditions, ofPropagation); i >= 0 {
-		have = &p.Namespace.Status.Conditions[i]
-	}
+func completeness(p *world.NamespacePlan, have *corev1.NamespaceCondition, complete bool, problem string) *corev1.NamespaceCondition {
 	o := p.Outcome
 	switch {
 	case o.Terminating, have == nil && (o.Parent == "" || !o.Managed):

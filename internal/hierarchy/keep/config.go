@@ -32,7 +32,7 @@ func (k *Keeper) config(ctx context.Context) error {
 		have = &hncv1alpha2.HNCConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hncv1alpha2.HNCConfigurationName}}
 	}
 	want := have.DeepCopy()
-	want.Status = statusOf(p, have.Status.Conditions, metav1.Time{Time: k.o.Clock.Now()})
+	want.Status = statusOf(p, have.Status, metav1.Time{Time: k.o.Clock.Now()})
 	if h, held := k.removals.halted(); held {
 		want.Status.Conditions = append(want.Status.Conditions, metav1.Condition{
 			Type: hncv1alpha2.ConditionOutOfSync, Status: metav1.ConditionTrue, Reason: hncv1alpha2.ReasonCopiesHeld,
@@ -43,7 +43,10 @@ func (k *Keeper) config(ctx context.Context) error {
 	switch {
 	case p.Config == nil:
 		err = k.o.Client.Create(ctx, want, client.FieldOwner(fieldManager))
-	case sameStatus(have.Status, want.Status) || have.DeletionTimestamp != nil:
+	case have.DeletionTimestamp != nil || sameStatus(have.Status, want.Status, true):
+		return nil
+	case sameStatus(have.Status, want.Status, false) && k.o.Clock.Since(k.counted) < counting:
+		k.later(item{what: theConfig}, counting-k.o.Clock.Since(k.counted))
 		return nil
 	default:
 		err = client.IgnoreNotFound(k.o.Client.Update(ctx, want, client.FieldOwner(fieldManager)))
@@ -51,16 +54,17 @@ func (k *Keeper) config(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the HNCConfiguration: %w", err)
 	}
+	k.counted = k.o.Clock.Now()
 	writes.WithLabelValues("hncconfiguration").Inc()
 	return nil
 }
 
 // statusOf is the status that the HNCConfiguration should have.
-func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hncv1alpha2.HNCConfigurationStatus {
+func statusOf(p *world.ConfigPlan, have hncv1alpha2.HNCConfigurationStatus, now metav1.Time) hncv1alpha2.HNCConfigurationStatus {
 	var out hncv1alpha2.HNCConfigurationStatus
 	add := func(kind, reason, message string) {
 		is := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: now}
-		for _, was := range have {
+		for _, was := range have.Conditions {
 			if was.Type == is.Type && was.Reason == is.Reason {
 				is.LastTransitionTime = was.LastTransitionTime
 			}
@@ -73,19 +77,10 @@ func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hnc
 			problems[r.Problem] = append(problems[r.Problem], r.Message)
 			continue
 		}
-		// As in HNC the name is that of the entry, and sources are counted where they
-		// are copied.
-		s := hncv1alpha2.ResourceStatus{Group: r.Group, Version: r.Kind.Resource.Version, Resource: r.ResourceSpec.Resource, Mode: r.Mode}
-		if r.Known {
-			s.NumPropagatedObjects = new(r.Copies)
-			if r.Mode != hncv1alpha2.ModeRemove {
-				s.NumSourceObjects = new(r.Sources)
-			}
-		}
 		if r.Failing != "" {
 			failing = append(failing, r.Kind.GroupResource().String()+": "+r.Failing)
 		}
-		out.Resources = append(out.Resources, s)
+		out.Resources = append(out.Resources, resourceOf(r, have.Resources))
 	}
 	for reason, messages := range problems {
 		add(hncv1alpha2.ConditionBadConfiguration, reason, strings.Join(messages, "; "))
@@ -101,14 +96,45 @@ func statusOf(p *world.ConfigPlan, have []metav1.Condition, now metav1.Time) hnc
 	return out
 }
 
+// resourceOf is the status of one resource. As in HNC the name is that of the entry, and
+// sources are counted where they are copied. While not all objects are known, after a
+// start, what was counted before stays.
+func resourceOf(r world.ResourceState, have []hncv1alpha2.ResourceStatus) hncv1alpha2.ResourceStatus {
+	s := hncv1alpha2.ResourceStatus{Group: r.Group, Version: r.Kind.Resource.Version, Resource: r.ResourceSpec.Resource, Mode: r.Mode}
+	switch {
+	case r.Known:
+		s.NumPropagatedObjects = new(r.Copies)
+		if r.Mode != hncv1alpha2.ModeRemove {
+			s.NumSourceObjects = new(r.Sources)
+		}
+	case r.Failing == "":
+		for _, was := range have {
+			if was.Group == s.Group && was.Resource == s.Resource && was.Mode == s.Mode {
+				s.NumPropagatedObjects, s.NumSourceObjects = was.NumPropagatedObjects, was.NumSourceObjects
+			}
+		}
+	}
+	return s
+}
+
 // sameStatus says whether two say the same, in whatever order. What is ignored is
-// not counted, so what was counted of it before may stay.
-func sameStatus(have, want hncv1alpha2.HNCConfigurationStatus) bool {
+// not counted, so what was counted of it before may stay. Without counts it is enough
+// that the same is counted.
+func sameStatus(have, want hncv1alpha2.HNCConfigurationStatus, counts bool) bool {
+	zero := func(n *int) *int {
+		if n == nil {
+			return nil
+		}
+		return new(0)
+	}
 	sorted := func(s hncv1alpha2.HNCConfigurationStatus) *hncv1alpha2.HNCConfigurationStatus {
 		s = *s.DeepCopy()
 		for i := range s.Resources {
-			if s.Resources[i].Mode == hncv1alpha2.ModeIgnore {
-				s.Resources[i].NumPropagatedObjects, s.Resources[i].NumSourceObjects = nil, nil
+			switch r := &s.Resources[i]; {
+			case r.Mode == hncv1alpha2.ModeIgnore:
+				r.NumPropagatedObjects, r.NumSourceObjects = nil, nil
+			case !counts:
+				r.NumPropagatedObjects, r.NumSourceObjects = zero(r.NumPropagatedObjects), zero(r.NumSourceObjects)
 			}
 		}
 		slices.SortFunc(s.Resources, byResource)

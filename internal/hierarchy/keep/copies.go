@@ -54,6 +54,9 @@ func (k *Keeper) copy(ctx context.Context, i item) error {
 		return nil
 	}
 	err := k.bring(ctx, i, at, p)
+	if err != nil && passing(err) && k.queue.NumRequeues(i) == 0 {
+		return err // it is on its way still
+	}
 	if k.progress.end(at, err) {
 		k.add(item{what: aCompletion, name: at.Namespace})
 	}

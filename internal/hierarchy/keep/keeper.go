@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
@@ -33,14 +31,10 @@ const (
 	workers = 32
 	// writeTimeout bounds one write.
 	writeTimeout = 30 * time.Second
-	// calm is how often at most the status of the HNCConfiguration follows what it
-	// counts.
-	calm = 2 * time.Second
-	// firstRetry and lastRetry bound the pause before what failed is tried again.
-	firstRetry, lastRetry = 50 * time.Millisecond, 30 * time.Second
-	// refusedRetry is the pause before what was refused is tried again, if nothing
-	// changes sooner.
-	refusedRetry = time.Minute
+	// calm is how often at most the status of the HNCConfiguration is looked at, and
+	// counting how often it is written because of its counts alone: they change with
+	// objects that have nothing to do with trees.
+	calm, counting = 2 * time.Second, time.Minute
 	// someTemplates and someWritten bound what is remembered.
 	someTemplates, someWritten = 128, 4096
 )
@@ -78,8 +72,15 @@ type Keeper struct {
 	removals *removals
 	wake     chan struct{}
 	// templates are those of the sources that were copied last, and written what was
-	// last written where.
-	templates, written *lru.Cache
+	// last written where, of copies and of conditions.
+	templates, written, told *lru.Cache
+	// refusals are how long what was refused is left alone, and reported what was said
+	// last of what fails.
+	refusals workqueue.TypedRateLimiter[item]
+	reported *lru.Cache
+	// counted is when the HNCConfiguration was written last. It belongs to who does
+	// that.
+	counted time.Time
 
 	mu      sync.Mutex
 	leading bool
@@ -137,7 +138,8 @@ func New(o Options) (*Keeper, error) {
 	}
 	k := &Keeper{
 		o: o, objects: objects, progress: newProgress(), wake: make(chan struct{}, 1),
-		templates: lru.New(someTemplates), written: lru.New(someWritten),
+		templates: lru.New(someTemplates), written: lru.New(someWritten), told: lru.New(someWritten), reported: lru.New(someWritten),
+		refusals: workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstRefused, lastRefused),
 	}
 	k.removals = &removals{keeper: k}
 	k.queue = priorityqueue.New("hierarchy", func(q *priorityqueue.Opts[item]) {
@@ -186,6 +188,12 @@ func (k *Keeper) look() {
 	active := k.o.Active()
 	k.mu.Lock()
 	begins := active && !k.active
+	k.mu.Unlock()
+	if begins { // what was to be done before was dropped, or nobody knows how it ended
+		k.progress.again()
+		k.removals.again()
+	}
+	k.mu.Lock()
 	k.active = active
 	k.mu.Unlock()
 	if !active {
@@ -262,24 +270,20 @@ func (k *Keeper) work(ctx context.Context) bool {
 	active := k.active
 	k.mu.Unlock()
 	if !active {
-		k.queue.Forget(i)
+		k.forget(i)
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if err := k.do(ctx, i); err != nil {
-		if ctx.Err() == nil || k.queue.NumRequeues(i) > 0 {
-			k.report(i, err)
-		}
-		if apierrors.IsForbidden(err) { // a right is missing, or somebody protects it: that lasts
-			k.queue.Forget(i)
-			k.later(i, refusedRetry)
-			return true
-		}
-		k.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(i.priority()), RateLimited: true}, i)
+	err := k.do(ctx, i)
+	if err == nil {
+		k.forget(i)
 		return true
 	}
-	k.queue.Forget(i)
+	if ctx.Err() == nil || k.queue.NumRequeues(i) > 0 {
+		k.report(i, err)
+	}
+	k.retry(i, err)
 	return true
 }
 
@@ -299,10 +303,4 @@ func (k *Keeper) do(ctx context.Context, i item) error {
 	default:
 		return k.config(ctx)
 	}
-}
-
-// report says that something could not be written.
-func (k *Keeper) report(i item, err error) {
-	ctrl.Log.WithName("hierarchy").Info("Something cannot be written; it is tried again", "what", string(i.what), "kind", i.kind.String(),
-		"namespace", i.namespace, "name", i.name, "tries", k.queue.NumRequeues(i)+1, "error", err.Error())
 }

@@ -38,6 +38,14 @@ func (p *progress) moved(namespaces sets.Set[string]) {
 	p.fresh = p.fresh.Union(namespaces)
 }
 
+// again forgets how copies went: everything is looked at anew.
+func (p *progress) again() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.pending)
+	clear(p.failing)
+}
+
 // waiting are the namespaces that somebody may wait for.
 func (p *progress) waiting() sets.Set[string] {
 	p.mu.Lock()

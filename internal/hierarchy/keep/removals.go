@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 )
 
-// askAgain is how often what is held is looked at again: it may fit by then.
+// askAgain is how often what is held is looked at again: it may be explained by then.
 const askAgain = time.Minute
 
 // removals asks the brake before copies go.
@@ -39,17 +39,20 @@ func (r *removals) asked() *brake.Brake {
 				}
 			}
 		}
-		r.brake, r.held = brake.New(since), map[item]bool{}
+		r.brake, r.held = brake.New(r.keeper.o.Clock.Now(), since), map[item]bool{}
 	}
 	return r.brake
 }
+
+// nameOf is what people are told of a copy.
+func nameOf(at world.CopyRef) string { return at.Kind.String() + " " + at.Namespace + "/" + at.Name }
 
 // removal is one that a plan asks for; not ok if it asks for none.
 func removal(at world.CopyRef, p *world.CopyPlan) (out brake.Removal, ok bool) {
 	if p == nil || decide(p) != remove {
 		return brake.Removal{}, false
 	}
-	out = brake.Removal{Copy: at.Kind.Kind + " " + at.Namespace + "/" + at.Name}
+	out = brake.Removal{Copy: nameOf(at)}
 	switch {
 	case p.Mode == hncv1alpha2.ModeRemove:
 		out.Cause = brake.KindRemoved
@@ -100,8 +103,18 @@ func (r *removals) may(i item, at world.CopyRef, p *world.CopyPlan) bool {
 func (r *removals) stays(i item, at world.CopyRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked().Stay(at.Kind.Kind + " " + at.Namespace + "/" + at.Name)
 	delete(r.held, i)
+	if r.asked().Stay(nameOf(at)) {
+		r.keeper.later(item{what: theConfig}, calm) // which says how many wait
+	}
+}
+
+// again forgets what waits: everything is looked at anew.
+func (r *removals) again() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked().Again(r.keeper.o.Clock.Now())
+	clear(r.held)
 }
 
 // consented takes in what the HNCConfiguration says, and has go what may go now.

@@ -87,11 +87,16 @@ const openshiftDescription = "openshift.io/description"
 // helmRelease is the type of the Secrets in which Helm keeps its releases.
 const helmRelease = "helm.sh/release.v1"
 
+// NeverCopied says whether Secrets of a type are never copied.
+func NeverCopied(secretType string) bool {
+	return secretType == string(corev1.SecretTypeServiceAccountToken) || secretType == helmRelease
+}
+
 // neverCopied says why an object is never copied; empty if it may be.
 func (r Rules) neverCopied(o Object) string {
 	switch o.Kind {
 	case schema.GroupKind{Kind: "Secret"}:
-		if o.Type == string(corev1.SecretTypeServiceAccountToken) || o.Type == helmRelease {
+		if NeverCopied(o.Type) {
 			return "it is a Secret of the type " + o.Type
 		}
 	case schema.GroupKind{Kind: "ConfigMap"}:

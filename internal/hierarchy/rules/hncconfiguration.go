@@ -20,6 +20,8 @@ type Resource struct {
 	// Namespaced says whether its objects are in namespaces.
 	Served, Namespaced bool
 	Kind               schema.GroupKind
+	// Candidates are the resources that can be meant where there are several.
+	Candidates string
 }
 
 func (r Resource) text() string {
@@ -27,6 +29,14 @@ func (r Resource) text() string {
 		return r.Resource
 	}
 	return r.Resource + "." + r.Group
+}
+
+// unknown says of one that is not served, or of which several are, what is wrong.
+func (r Resource) unknown() Verdict {
+	if r.Candidates != "" {
+		return invalid("the resource %s is in several groups: say which of %s", r.text(), r.Candidates)
+	}
+	return invalid("there is no resource %s", r.text())
 }
 
 // HNCConfiguration decides on the configuration of what is propagated. The sources
@@ -42,7 +52,7 @@ func (w World) HNCConfiguration(op Operation, name string, resources []Resource,
 	for _, r := range resources {
 		switch before, twice := seen[r.Kind]; {
 		case !r.Served:
-			return invalid("there is no resource %s", r.text())
+			return r.unknown()
 		case !r.Namespaced:
 			return invalid("the resource %s is not in namespaces, so it cannot be propagated", r.text())
 		case propagate.Enforced(r.Kind):

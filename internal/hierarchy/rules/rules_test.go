@@ -398,6 +398,7 @@ func TestHNCConfiguration(t *testing.T) {
 		{"a delete of another name", rules.Delete, "other", nil, "", "ok", ""},
 		{"a resource", rules.Update, "config", []rules.Resource{resource("configmaps", "ConfigMap")}, "Ignore", "ok", ""},
 		{"no such resource", rules.Create, "config", []rules.Resource{{ResourceSpec: hncv1alpha2.ResourceSpec{Group: "g", Resource: "r"}}}, "Ignore", "422", "no resource r.g"},
+		{"a resource of several groups", rules.Create, "config", []rules.Resource{{ResourceSpec: hncv1alpha2.ResourceSpec{Resource: "r"}, Candidates: "r.a, r.b"}}, "Ignore", "422", "say which of r.a, r.b"},
 		{"a resource of the cluster", rules.Update, "config", []rules.Resource{nodes}, "Ignore", "422", "not in namespaces"},
 		{"roles, in any spelling", rules.Update, "config", []rules.Resource{role}, "Ignore", "422", "always propagated"},
 		{

@@ -4,6 +4,8 @@
 package world
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,17 +102,17 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 		b.config = true
 	} else {
 		if before.ResourceVersion == c.ResourceVersion { // the echo of a write, as the API server has it
-			c.sourceDeleted = before.sourceDeleted
+			c.explained = before.explained
 			s.putCopy(k, c)
 			if before.Digest != c.Digest {
 				b.copies.Insert(CopyRef{k, c.Namespace})
 			}
 			return
 		}
-		if !newer(c.ResourceVersion, before.ResourceVersion) { // from before a write
+		if before.wrote && newer(before.ResourceVersion, c.ResourceVersion) { // from before the write
 			return
 		}
-		c.sourceDeleted = before.sourceDeleted && before.From == c.From && before.UID == c.UID
+		c.explained = before.explained && before.From == c.From && before.UID == c.UID
 	}
 	s.putCopy(k, c)
 	b.copies.Insert(CopyRef{k, c.Namespace})
@@ -138,8 +140,28 @@ func (s *state) seenSource(from inventory.ObjectSource, u *unstructured.Unstruct
 	} else if before.Digest == o.Digest && equality.Semantic.DeepEqual(describe(k.Kind, before.Object), describe(k.Kind, u)) {
 		return
 	}
-	s.sources = s.sources.With(s.sources.Rules().NewSource(describe(k.Kind, u)))
+	is := s.sources.Rules().NewSource(describe(k.Kind, u))
+	s.explain(s.sources.Get(k, namespace), is)
+	s.sources = s.sources.With(is)
 	b.changedSource(k, namespace)
+}
+
+// explain notes which copies go because somebody has changed their source: it says,
+// and did not before, that they are not to be there. What cannot be read says
+// nothing; and that the source was deleted counts no more if it says otherwise now.
+func (s *state) explain(was, is *propagate.Source) {
+	mode := s.sources.Rules().Mode(is.Kind)
+	for namespace, c := range s.copies[is.Key] {
+		if c.From != is.Namespace {
+			continue
+		}
+		var labels map[string]string
+		if o := s.tree.Get(namespace); o != nil {
+			labels = o.Labels
+		}
+		goes := is.Problem == nil && !is.Eligible(mode, labels)
+		c.explained = goes && (c.explained || was != nil && was.Eligible(mode, labels))
+	}
 }
 
 func (s *state) goneObject(from inventory.ObjectSource, o metav1.Object, missed bool, b *batch) {
@@ -166,7 +188,7 @@ func (s *state) goneObject(from inventory.ObjectSource, o metav1.Object, missed 
 	}
 	for _, c := range s.copies[k] {
 		if c.From == namespace {
-			c.sourceDeleted = true
+			c.explained = true
 		}
 	}
 }
@@ -190,10 +212,26 @@ func (s *state) syncedNow(from inventory.ObjectSource, b *batch) {
 	}
 }
 
+// failed takes in that a source cannot be watched, or with an empty message that it
+// can again.
 func (s *state) failed(from inventory.ObjectSource, message string, b *batch) {
-	if kind := s.kinds[from]; kind != nil && kind.failing != message {
+	// The first text stays while it lasts: they can differ each time.
+	if kind := s.kinds[from]; kind != nil && (kind.failing == "") != (message == "") {
 		kind.failing = message
 		b.config, b.synced = true, true
+	}
+	if !slices.Contains(base, from) {
+		return
+	}
+	if message != "" {
+		s.blind.Insert(from)
+		return
+	}
+	s.blind.Delete(from)
+	for namespace, in := range s.anchors { // those that are being deleted waited for it
+		for name := range in {
+			b.anchors.Insert(Ref{namespace, name})
+		}
 	}
 }
 
@@ -231,11 +269,11 @@ func (s *state) setResources(kinds *inventory.Snapshot, b *batch) (started, stop
 	if s.hnc != nil {
 		specs = s.hnc.Spec.Resources
 	}
-	resources := Resolve(kinds, specs)
+	resources := Resolve(kinds, specs, s.meant)
 	if equality.Semantic.DeepEqual(resources, s.resources) {
 		return nil, nil
 	}
-	s.resources, b.config = resources, true
+	s.resources, s.meant, b.config = resources, meanings(resources, s.meant), true
 	wanted := map[schema.GroupVersionResource]Resource{}
 	for _, r := range resources {
 		if r.Problem == "" && propagate.Follows(r.Mode) {

@@ -5,13 +5,13 @@ package world
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
@@ -54,36 +54,35 @@ func suspect(s inventory.ObjectSource) (of inventory.ObjectSource, found bool) {
 	return of, false
 }
 
-// askPause is how long the World waits before it asks again what it must know.
-const askPause = time.Second
+const (
+	// askPause is how long the World waits before it asks again what it must know.
+	askPause = time.Second
+	// askTimeout bounds one question.
+	askTimeout = 10 * time.Second
+)
 
 // ask asks for CRDs: what the watch tells of one can come after what it tells of
-// its objects. It returns those that are going, once it knows of all.
-func (w *World) ask(ctx context.Context, of sets.Set[inventory.ObjectSource]) []inventory.ObjectSource {
-	var going []inventory.ObjectSource
+// its objects. It returns those that are going, if it knows of all.
+func (w *World) ask(ctx context.Context, of sets.Set[inventory.ObjectSource]) (going []inventory.ObjectSource, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	for s := range of {
 		w.mu.RLock()
 		known := w.state.definitions[s]
 		w.mu.RUnlock()
-		for !known.going {
+		if !known.going {
 			crd, err := w.o.Dynamic.Resource(s.Resource).Get(ctx, s.Name, metav1.GetOptions{})
-			if err == nil || apierrors.IsNotFound(err) {
-				// One with another UID was made after the objects had gone with the old one.
-				known.going = err != nil || crd.GetDeletionTimestamp() != nil || crd.GetUID() != known.uid
-				break
+			if err != nil && !apierrors.IsNotFound(err) {
+				w.fails(s, fmt.Errorf("whether the CRD is being deleted cannot be told, so nothing is changed: %w", err))
+				return nil, err
 			}
-			if ctx.Err() == nil {
-				ctrl.Log.WithName("hierarchy").Error(err, "Whether a CRD is being deleted cannot be told; nothing is changed until it can", "crd", s.Name)
-			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(askPause):
-			}
+			w.works(s)
+			// One with another UID was made after the objects had gone with the old one.
+			known.going = err != nil || crd.GetDeletionTimestamp() != nil || crd.GetUID() != known.uid
 		}
 		if known.going {
 			going = append(going, s)
 		}
 	}
-	return going
+	return going, nil
 }

@@ -89,7 +89,7 @@ func (s *state) settle(b *batch) Dirty {
 		return s.everything()
 	}
 	d := Dirty{
-		Namespaces: b.namespaces.Insert(changed...), Moved: sets.New[string](), Anchors: b.anchors, Copies: b.copies,
+		Namespaces: b.namespaces.Insert(changed...), Moved: sets.New[string](), Anchors: b.anchors, Copies: sets.New[CopyRef](),
 		Sources: sets.New[CopyRef](), Config: b.config || len(changed) > 0, Synced: b.synced,
 	}
 	for _, name := range changed {
@@ -105,17 +105,18 @@ func (s *state) settle(b *batch) Dirty {
 	for kind := range b.kinds {
 		s.allOfKind(kind, &d)
 	}
-	s.dropUnsynced(&d)
 	for at := range b.copies {
-		if s.inOrder(at) {
-			d.Copies.Delete(at)
+		if !s.inOrder(at) {
+			d.Copies.Insert(at)
 		}
 	}
+	s.dropUnsynced(&d)
 	return d
 }
 
 // inOrder says whether a copy is as it should be: most that the watch tells of are,
-// since they have just been written.
+// since they have just been written. One that may be because its source or its place
+// has changed is looked at all the same: it may have waited to go.
 func (s *state) inOrder(at CopyRef) bool {
 	have := s.copies[at.Key][at.Namespace]
 	v := s.sources.Decide(s.tree, at.Key, at.Namespace)
@@ -236,17 +237,27 @@ func (s *state) everything() Dirty {
 // wrote last ended: its labels do not say yet where it stands, or its condition
 // does not say that all is there.
 func unfinished(ns *corev1.Namespace, o *tree.Outcome) bool {
+	if !maps.Equal(depths(ns.Labels), depths(o.Labels)) {
+		return true // whatever was said before it was on its way
+	}
 	for _, c := range ns.Status.Conditions {
 		if c.Type == v1alpha1.ConditionPropagationComplete {
 			return c.Status != corev1.ConditionTrue
 		}
 	}
-	for key, depth := range o.Labels {
-		if strings.HasSuffix(key, hncv1alpha2.LabelTreeDepthSuffix) && ns.Labels[key] != depth {
-			return true
+	// Holdfast makes subnamespaces with all their labels. HNC's carry no claim.
+	return o.Subnamespace && ns.Annotations[v1alpha1.ClaimsAnnotation] != ""
+}
+
+// depths are the labels that say where a namespace stands.
+func depths(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range labels {
+		if strings.HasSuffix(key, hncv1alpha2.LabelTreeDepthSuffix) {
+			out[key] = value
 		}
 	}
-	return false
+	return out
 }
 
 func (s *state) allOfKind(kind schema.GroupKind, d *Dirty) {

@@ -33,6 +33,9 @@ var (
 	base      = []inventory.ObjectSource{namespaces, configs, anchors, settingsOf, configCRD, anchorCRD}
 )
 
+// secrets are kept whole if they can be copied.
+var secrets = corev1.Resource("secrets")
+
 func definitionOf(s inventory.ObjectSource) inventory.ObjectSource {
 	return inventory.ObjectSource{Resource: inventory.CRDs, Name: s.Resource.Resource + "." + s.Resource.Group}
 }
@@ -46,8 +49,12 @@ type Copy struct {
 	// HasStatus says that there is more in it than a copy has.
 	HasStatus bool
 
-	// sourceDeleted says that somebody was seen to delete its source.
-	sourceDeleted bool
+	// explained says that somebody was seen to delete its source, or to change it so
+	// that there is to be no copy.
+	explained bool
+	// wrote says that it is known from the answer to a write. What the watch tells
+	// after that may be from before.
+	wrote bool
 }
 
 // keep returns what is remembered of an object.
@@ -67,6 +74,9 @@ func keep(s inventory.ObjectSource, u *unstructured.Unstructured) metav1.Object 
 	}
 	if _, isCopy := u.GetLabels()[hncv1alpha2.LabelInheritedFrom]; isCopy {
 		return copyOf(u)
+	}
+	if kind, _, _ := unstructured.NestedString(u.Object, "type"); s.Resource.GroupResource() == secrets && propagate.NeverCopied(kind) {
+		delete(u.Object, "data") // the releases of Helm are by far the largest there are
 	}
 	return u
 }

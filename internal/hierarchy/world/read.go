@@ -49,7 +49,8 @@ type CopyPlan struct {
 	Have    *Copy
 	Instead *Source
 	// Explained says that people have said what makes the copy go: they have deleted
-	// its source, or that is still above and is not to be copied any more.
+	// its source, or changed it so that it is not to be copied there any more. While
+	// the trees may be others than those that are known nothing is explained.
 	Explained bool
 	// SourceGoing says that the namespace above that the copy comes from is being
 	// deleted, with all that is in it.
@@ -66,7 +67,8 @@ func (p CopyPlan) UpToDate() bool {
 	return p.Have != nil && p.From != nil && p.Have.From == p.From.Object.GetNamespace() && p.Have.Digest == p.From.Digest
 }
 
-// Copy says what should become of a place for a copy; nil if that is not known.
+// Copy says what should become of a place for a copy; nil if that is not known. Of a
+// kind that is not followed nothing is to become.
 func (w *World) Copy(at CopyRef) *CopyPlan {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -75,7 +77,10 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 		return nil
 	}
 	kind := s.kindOf(at.Kind)
-	if kind == nil || !kind.synced {
+	switch {
+	case kind == nil:
+		return &CopyPlan{Verdict: propagate.Verdict{Action: propagate.Leave}}
+	case !kind.synced:
 		return nil
 	}
 	p := &CopyPlan{
@@ -87,8 +92,7 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 		p.From = s.objects[at.Key][p.Source.Namespace]
 	}
 	if p.Have != nil {
-		stands := s.objects[at.Key][p.Have.From] != nil && s.tree.IsAncestor(p.Have.From, at.Namespace)
-		p.Explained = p.Have.sourceDeleted || stands
+		p.Explained = p.Have.explained && len(s.blind) == 0
 		above := s.tree.Get(p.Have.From)
 		p.SourceGoing = above != nil && above.Terminating && s.tree.IsAncestor(p.Have.From, at.Namespace)
 	}
@@ -98,7 +102,7 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 // Wrote takes in that a copy of a source was written, so that what the watch tells
 // later is no news.
 func (w *World) Wrote(at CopyRef, o *metav1.PartialObjectMetadata, from *Source) {
-	c := &Copy{ObjectMeta: identity(o), From: from.Object.GetNamespace(), Digest: from.Digest}
+	c := &Copy{ObjectMeta: identity(o), From: from.Object.GetNamespace(), Digest: from.Digest, wrote: true}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state
@@ -114,8 +118,8 @@ func (w *World) Wrote(at CopyRef, o *metav1.PartialObjectMetadata, from *Source)
 	s.putCopy(at.Key, c)
 }
 
-// newer says whether one resource version comes after another, of one resource.
-// What cannot be compared is taken for older: the watch tells soon.
+// newer says whether one resource version comes after another, of one resource, as
+// far as they can be compared: the watch tells the rest soon.
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
@@ -208,12 +212,16 @@ type AnchorPlan struct {
 }
 
 // Anchor says what is known of one; nil if it does not exist or the trees are not
-// known.
+// known. One that is being deleted takes a subnamespace along, for which they must
+// not be of yesterday.
 func (w *World) Anchor(at Ref) *AnchorPlan {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	s := w.state
 	if s == nil || !s.complete || s.anchors[at.Namespace][at.Name] == nil || s.tree.Get(at.Namespace) == nil {
+		return nil
+	}
+	if len(s.blind) > 0 && s.anchors[at.Namespace][at.Name].DeletionTimestamp != nil {
 		return nil
 	}
 	p := &AnchorPlan{

@@ -23,6 +23,8 @@ import (
 type state struct {
 	settings  settings.Settings
 	resources []Resource
+	// meant are the groups of the entries among them that say none.
+	meant map[string]string
 
 	tree        *tree.Tree
 	sources     *propagate.Sources
@@ -32,7 +34,9 @@ type state struct {
 	hnc         *hncv1alpha2.HNCConfiguration
 	definitions map[inventory.ObjectSource]definition
 
-	synced sets.Set[inventory.ObjectSource]
+	// synced are the sources of the tree that are known, and blind those that cannot
+	// be watched now: what is known of them may be of yesterday.
+	synced, blind sets.Set[inventory.ObjectSource]
 	// turn counts the sources of kinds that were started.
 	turn int
 	// complete says that the tree is known.
@@ -87,7 +91,7 @@ func newState(s settings.Settings) *state {
 		settings: s, tree: tree.New(s.Tree(false)), sources: propagate.NewSources(s.Rules(nil)),
 		namespaces: map[string]*corev1.Namespace{}, configs: map[string]*hncv1alpha2.HierarchyConfiguration{},
 		anchors: map[string]map[string]*hncv1alpha2.SubnamespaceAnchor{},
-		synced:  sets.New[inventory.ObjectSource](), kinds: map[inventory.ObjectSource]*kind{},
+		synced:  sets.New[inventory.ObjectSource](), blind: sets.New[inventory.ObjectSource](), kinds: map[inventory.ObjectSource]*kind{},
 		objects: map[propagate.Key]map[string]*Source{}, copies: map[propagate.Key]map[string]*Copy{},
 		copiesIn: map[string]sets.Set[propagate.Key]{}, definitions: map[inventory.ObjectSource]definition{},
 	}

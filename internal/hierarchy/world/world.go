@@ -99,21 +99,51 @@ func poke(c chan struct{}) {
 	}
 }
 
-// View is what is known now; an error says what is not known yet.
+// View is what is known now; an error says what is not known yet. Before the trees,
+// what the HNCConfiguration excludes, and which kinds are copied, there is none.
 func (w *World) View() (*View, error) {
 	if v := w.view.Load(); v != nil {
 		return v, nil
 	}
-	var failing []string
-	w.failing.Range(func(s, err any) bool {
-		failing = append(failing, fmt.Sprintf("%s: %s", s.(inventory.ObjectSource).Resource.GroupResource(), err))
+	if failing := w.failures(func(inventory.ObjectSource) bool { return true }); failing != "" {
+		return nil, fmt.Errorf("%w: %s", ErrNotYet, failing)
+	}
+	return nil, ErrNotYet
+}
+
+// Blind says what cannot be seen of the trees any more, since they were known; empty
+// if all can. What is seen of kinds that are copied the HNCConfiguration says.
+func (w *World) Blind() string {
+	return w.failures(func(s inventory.ObjectSource) bool { return slices.Contains(base, s) })
+}
+
+// failures are the sources among some that cannot be read, and why.
+func (w *World) failures(among func(inventory.ObjectSource) bool) string {
+	var out []string
+	w.failing.Range(func(key, err any) bool {
+		if s, ok := key.(inventory.ObjectSource); ok && among(s) {
+			out = append(out, fmt.Sprintf("%s: %s", s.Resource.GroupResource(), err))
+		}
 		return true
 	})
-	if len(failing) == 0 {
-		return nil, ErrNotYet
+	slices.Sort(out)
+	return strings.Join(out, "; ")
+}
+
+// fails notes that a source cannot be read. Why is what it was at first: texts can
+// differ each time.
+func (w *World) fails(s inventory.ObjectSource, err error) {
+	if _, already := w.failing.LoadOrStore(s, err.Error()); !already {
+		ctrl.Log.WithName("hierarchy").Error(err, "Objects cannot be watched", "resource", s.Resource.GroupResource().String())
+		w.o.Declared()
 	}
-	slices.Sort(failing)
-	return nil, fmt.Errorf("%w: %s", ErrNotYet, strings.Join(failing, "; "))
+}
+
+// works notes that it can.
+func (w *World) works(s inventory.ObjectSource) {
+	if _, did := w.failing.LoadAndDelete(s); did {
+		w.o.Declared()
+	}
 }
 
 // Start follows whenever the configuration wants it, until the context ends.
@@ -146,13 +176,20 @@ func (w *World) follow(ctx context.Context) {
 	for _, s := range base {
 		session.start(s)
 	}
+	signal := w.queue.signal
+	var pause <-chan time.Time
 	for w.align(session) {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.wake:
-		case <-w.queue.signal:
-			w.take(ctx)
+		case <-pause:
+			signal, pause = w.queue.signal, nil
+			poke(signal)
+		case <-signal:
+			if !w.take(ctx) {
+				signal, pause = nil, time.After(askPause)
+			}
 		}
 	}
 }
@@ -181,15 +218,19 @@ func (w *World) leave() {
 	w.o.Declared()
 }
 
-// take applies what has happened since.
-func (w *World) take(ctx context.Context) {
+// take applies what has happened since. False says that it cannot be told yet what
+// that means: then nothing is lost, and it is to be tried again.
+func (w *World) take(ctx context.Context) bool {
 	w.queue.Lock()
 	events, suspects := w.queue.events, w.queue.suspects
 	w.queue.events, w.queue.suspects = nil, nil
 	w.queue.Unlock()
-	going := w.ask(ctx, suspects)
-	if ctx.Err() != nil {
-		return
+	going, err := w.ask(ctx, suspects)
+	if err != nil {
+		w.queue.Lock()
+		w.queue.events, w.queue.suspects = append(events, w.queue.events...), suspects.Union(w.queue.suspects)
+		w.queue.Unlock()
+		return false
 	}
 	w.change(func(s *state, b *batch) {
 		for _, of := range going {
@@ -199,6 +240,7 @@ func (w *World) take(ctx context.Context) {
 			e(s, b)
 		}
 	})
+	return true
 }
 
 // change changes the state and tells what follows from it.
@@ -207,9 +249,10 @@ func (w *World) change(edit func(*state, *batch)) {
 	b := newBatch()
 	edit(w.state, b)
 	dirty := w.state.settle(b)
-	first := w.view.Load() == nil && w.state.complete
+	known := w.state.complete && w.state.resources != nil // which come after the settings
+	first := w.view.Load() == nil && known
 	declared := b.declared || first
-	if w.state.complete {
+	if known {
 		w.view.Store(&View{
 			Settings: w.state.settings, Tree: w.state.tree, Sources: w.state.sources, Resources: w.state.resources, External: w.state.external > 0,
 		})
@@ -320,18 +363,18 @@ func (h *session) Gone(s inventory.ObjectSource, o metav1.Object, missed bool) {
 
 // Synced implements inventory.ObjectHandler.
 func (h *session) Synced(s inventory.ObjectSource) {
-	h.world.failing.Delete(s)
+	h.world.works(s)
 	h.tell(func(st *state, b *batch) { st.syncedNow(s, b) })
 }
 
 // Failed implements inventory.ObjectHandler.
 func (h *session) Failed(s inventory.ObjectSource, err error) {
-	h.world.failing.Store(s, err.Error())
+	h.world.fails(s, err)
 	h.tell(func(st *state, b *batch) { st.failed(s, err.Error(), b) })
 }
 
 // Works implements inventory.ObjectHandler.
 func (h *session) Works(s inventory.ObjectSource) {
-	h.world.failing.Delete(s)
+	h.world.works(s)
 	h.tell(func(st *state, b *batch) { st.failed(s, "", b) })
 }

@@ -1,0 +1,62 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keep
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+)
+
+// On a busy cluster the counts change all the time, with objects that have nothing to
+// do with trees.
+func TestConfig_isWrittenOnceAMinuteForCounts(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := hncv1alpha2.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	p := &world.ConfigPlan{Config: &hncv1alpha2.HNCConfiguration{}, Resources: []world.ResourceState{{Known: true}}}
+	wrote := 0
+	r := newRig(t, interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
+		Update: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.UpdateOption) error {
+			wrote++
+			p.Config = o.DeepCopyObject().(*hncv1alpha2.HNCConfiguration)
+			return nil
+		},
+	}))
+	r.world.config = p
+	for _, step := range []struct {
+		name   string
+		change func()
+		want   int
+	}{
+		{"the first time", func() {}, 1},
+		{"nothing has changed", func() {}, 1},
+		{"more is counted", func() { p.Resources[0].Sources++ }, 1},
+		{"something is wrong", func() { p.Resources[0].Failing = "forbidden" }, 2},
+		{"more is counted again", func() { p.Resources[0].Sources++ }, 2},
+		{"the same after a minute", func() { r.clock.Step(counting) }, 3},
+		{"less is counted after a long time", func() { r.clock.Step(time.Hour); p.Resources[0].Sources-- }, 4},
+		{"nothing is wrong any more", func() { p.Resources[0].Failing = "" }, 5},
+		{"after a start it is not known yet what there is", func() { p.Resources[0].Known = false; r.clock.Step(time.Hour) }, 5},
+		{"it cannot be known", func() { p.Resources[0].Failing = "forbidden" }, 6},
+	} {
+		step.change()
+		if err := r.config(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if wrote != step.want {
+			t.Fatalf("%s: %d writes, want %d", step.name, wrote, step.want)
+		}
+	}
+}
