@@ -42,7 +42,7 @@ func newWorld() world {
 func (w world) change(r *rand.Rand, turn int) (sync string) {
 	sync = crashing[r.IntN(len(crashing))]
 	mine := w[sync]
-	namespace := []string{"own-" + sync, "s0", "s1", "s2"}[r.IntN(4)]
+	namespace := []string{"own-" + sync, "c0", "c1", "c2"}[r.IntN(4)]
 	switch r.IntN(8) {
 	case 0: // a shared namespace is declared, or is no longer
 		if _, there := mine[namespace]; there && namespace != "own-"+sync {

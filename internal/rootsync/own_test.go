@@ -83,6 +83,7 @@ func TestOwnCluster(t *testing.T) {
 	l.start(leaderless)
 	t.Run("killed at random during many commits nothing is lost and nothing is left", func(t *testing.T) { l.on(t).crashes() })
 	t.Run("a hundred in the same namespaces do not fight", func(t *testing.T) { l.on(t).hundred() })
+	t.Run("namespaces do not all go at once, and a restart does not change that", func(t *testing.T) { l.on(t).empties() })
 	t.Run("a restart of those who have nothing to do writes nothing", func(t *testing.T) {
 		l := l.on(t)
 		for _, end := range []func(*manager.Process) error{(*manager.Process).Stop, (*manager.Process).Kill} {
@@ -94,6 +95,29 @@ func TestOwnCluster(t *testing.T) {
 			}
 		}
 	})
+}
+
+// empties has a source lose all of its namespaces.
+func (l *ledger) empties() {
+	safety := ns("safety")
+	l.syncOf("g", ns("g1")+ns("g2")+safety+cm("g1", "one", "1"))
+	for range 2 {
+		l.commit("g", "none.txt", "")
+		l.says("g", "KNV2006: New commit would delete all Namespaces [{g1} {g2} {safety}]. If this is not a mistake")
+		l.Expect(l.Sync.Kill()).To(gomega.Succeed())
+		l.start(leaderless)
+	}
+	l.says("g", "KNV2006: ")
+	// What is there is cared for meanwhile.
+	for _, name := range []string{"g1", "g2", "safety"} {
+		l.manager("ns", name, "g")
+	}
+	l.manager("cm", "g1/one", "g")
+	l.synced("g", l.commit("g", "x.yaml", safety))
+	l.manager("ns", "g1", "-")
+	l.manager("ns", "g2", "-")
+	l.synced("g", l.commit("g", "none.txt", ""))
+	l.manager("ns", "safety", "-")
 }
 
 // share is what RootSync i of a hundred has: objects in namespaces that others use too.

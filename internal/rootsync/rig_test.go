@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -58,7 +59,8 @@ func (r *rig) end() {
 	for i := range all.Items {
 		if rs := &all.Items[i]; strings.HasPrefix(rs.Name, r.prefix) {
 			if r.t.Failed() {
-				r.t.Logf("RootSync %s: %s", rs.Name, r.Kubectl(r.t, "get", "rootsync", rs.Name, "-n", object.SyncNamespace, "-o", "yaml").Stdout)
+				status, _ := json.Marshal(rs.Status)
+				r.t.Logf("RootSync %s: %s", rs.Name, status)
 			}
 			if err := r.Client.Delete(ctx, rs); client.IgnoreNotFound(err) != nil {
 				r.t.Error(err)
