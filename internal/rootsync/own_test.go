@@ -41,7 +41,8 @@ func (l *ledger) on(t *testing.T) *ledger {
 // start starts the sync again; it ends with the whole test.
 func (l *ledger) start(args ...string) { l.Env.Sync = l.StartSync(l.whole, args...) }
 
-// writes are those of the sync, whoever it acts as, but for its lease.
+// writes are those of the sync, whoever it acts as, but for its lease and what it tells
+// of that.
 func (l *ledger) writes() (out []string) {
 	l.t.Helper()
 	events, err := l.log.Events()
@@ -49,7 +50,7 @@ func (l *ledger) writes() (out []string) {
 		l.t.Fatal(err)
 	}
 	for _, e := range events {
-		if o := e.ObjectRef; o != nil && o.Resource != "leases" && !strings.HasPrefix(o.APIGroup, "auth") {
+		if o := e.ObjectRef; o != nil && o.Namespace != manager.Namespace && !strings.HasPrefix(o.APIGroup, "auth") {
 			out = append(out, fmt.Sprintf("%s %s %s/%s %d", e.Verb, strings.TrimSuffix(o.Resource+"/"+o.Subresource, "/"), o.Namespace, o.Name, e.ResponseStatus.Code))
 		}
 	}
@@ -91,7 +92,7 @@ func TestOwnCluster(t *testing.T) {
 			l.Expect(end(l.Sync)).To(gomega.Succeed())
 			l.start()
 			if after := l.calm(); after != before {
-				t.Errorf("%d writes, such as %v", after-before, l.writes()[before:min(after, before+20)])
+				t.Errorf("%d writes, such as\n%s", after-before, strings.Join(l.writes()[before:min(after, before+40)], "\n"))
 			}
 		}
 	})

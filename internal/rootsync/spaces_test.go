@@ -4,6 +4,7 @@
 package rootsync
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -127,7 +128,7 @@ func TestPrune_thatIsRefused(t *testing.T) {
 func TestCopies_areNotAdopted(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.Apply(t, "", r.long(ns("n")+
+	r.Apply(t, "", r.long(strings.Replace(ns("n"), "metadata: {", "metadata: {labels: {parent"+v1alpha2.LabelTreeDepthSuffix+": '1'}, ", 1)+
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: copy, namespace: \"{n}\", labels: {\""+v1alpha2.LabelInheritedFrom+"\": parent}}\ndata: {v: copied}\n"))
 	r.commit("a", "x.yaml", cm("n", "copy", "1")+cm("n", "one", "1"))
 	r.sync("a")

@@ -65,6 +65,9 @@ func New(o Options) *Engine {
 	if o.InUse == nil {
 		o.InUse = func(object.ID) []string { return nil }
 	}
+	if o.Copies == nil {
+		o.Copies = func(object.ID) bool { return false }
+	}
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}

@@ -107,7 +107,8 @@ func (e *Engine) accept(ctx context.Context) error {
 		return nil
 	}
 	former := e.store.IDs()
-	if err := guard(next, e.formerly(former)); err != nil {
+	// What another has taken over is not lost.
+	if err := guard(next, slices.DeleteFunc(slices.Clone(e.formerly(former)), e.anothers)); err != nil {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.next == next {
