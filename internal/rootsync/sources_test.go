@@ -54,6 +54,14 @@ func TestSource_tokenAndAuthority(t *testing.T) {
 	r.secret("login", "username", "me", "token", "two")
 	r.synced("a", second)
 	r.value("n/one", "2")
+
+	// Without the Secret it is the same.
+	r.Expect(r.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.SyncNamespace, Name: r.name("login")}})).To(gomega.Succeed())
+	r.says("a", "stalled: KNV1061: Secret {login} not found")
+	r.delete("cm", "n/one")
+	r.value("n/one", "2")
+	r.secret("login", "username", "me", "token", "two")
+	r.synced("a", second)
 }
 
 func TestSource_ssh(t *testing.T) {
