@@ -110,10 +110,22 @@ func (l *ledger) crashes() {
 		l.Eventually(func() string { return l.status(sync) }, within, often).Should(gomega.Or(gomega.Equal("synced "+commit), gomega.ContainSubstring("KNV")), sync)
 	}
 	l.Eventually(func() []string { return l.disagreements(w) }, within, "500ms").Should(gomega.BeEmpty())
+	l.teardown()
+}
+
+// teardown has the sync die while RootSyncs go with all that they have.
+func (l *ledger) teardown() {
 	for _, sync := range crashing {
-		if s := l.status(sync); s != "synced "+last[sync] {
-			l.t.Logf("%s: %s", sync, s) // of a namespace that two declare one is told
-		}
+		l.annotate(sync, foreground)
+		l.Expect(l.Client.Delete(l.t.Context(), l.rootSync(sync))).To(gomega.Succeed())
+	}
+	l.Expect(l.Sync.Kill()).To(gomega.Succeed())
+	l.start(leaderless)
+	for _, sync := range crashing {
+		l.gone(sync)
+	}
+	for at, o := range l.managed() {
+		l.t.Errorf("%s is left, of %s", at, o.Annotations[object.AnnotationManager])
 	}
 }
 

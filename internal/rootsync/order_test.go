@@ -44,6 +44,14 @@ func TestCRDs(t *testing.T) {
 		r.synced("a", r.commit("a", "x.yaml", ns("n")))
 		r.Eventually(r.widgets, within, often).Should(gomega.BeEmpty())
 	})
+	t.Run("that is deleted by hand", func(t *testing.T) {
+		t.Parallel()
+		r := shared(t)
+		r.syncOf("a", r.widget("n", "one")+ns("n")+r.crd())
+		r.Expect(r.Kubectl(t, "delete", "crd", "widgets."+r.prefix+".example.com").Code).To(gomega.Equal(0))
+		r.Eventually(r.widgets, within, often).Should(gomega.ContainSubstring("/one"))
+		r.Eventually(func() string { return r.status("a") }, within, often).Should(gomega.HavePrefix("synced "))
+	})
 	t.Run("that another RootSync brings", func(t *testing.T) {
 		t.Parallel()
 		r := shared(t)

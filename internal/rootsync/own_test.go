@@ -158,6 +158,10 @@ func (l *ledger) hundred() {
 	if n := l.repo("hundred").Counts().Lists - looks; n < 1 || n > 5 {
 		l.t.Errorf("the repository was asked %d times within three periods", n)
 	}
+	// What is none of theirs is left, and costs nothing.
+	l.patch("cm", "s0/x0", `{"data":{"w":"mine"},"metadata":{"labels":{"mine":"x"}}}`)
+	l.patch("ns", "s0", `{"metadata":{"labels":{"mine":"x"}}}`)
+	l.Consistently(func() []string { return l.writes()[before:] }, "3s", "1s").Should(gomega.BeEmpty())
 	for i := range 5 {
 		l.manager("ns", fmt.Sprintf("s%d", i), fmt.Sprintf("h%d", i*20))
 	}

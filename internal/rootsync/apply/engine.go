@@ -26,8 +26,9 @@ type Engine struct {
 	store *group.Store
 
 	mu sync.Mutex
-	// next is what was set and is not in force yet.
+	// next is what was set and is not in force yet, and held what was refused.
 	next    *Declaration
+	held    *Declaration
 	current Declaration
 	stage   Stage
 	loaded  bool
@@ -145,7 +146,7 @@ func (e *Engine) Remove(how Removal, d Declaration) {
 
 func (e *Engine) set(d Declaration) {
 	e.mu.Lock()
-	e.next, e.failures = &d, 0
+	e.next, e.held, e.failures = &d, nil, 0
 	e.mu.Unlock()
 	e.queue.Add(house)
 }
@@ -156,6 +157,10 @@ func (e *Engine) Observe(id object.ID) {
 	e.mu.Lock()
 	if it := e.items[id]; it != nil {
 		it.told++
+	}
+	if id.IsNamespace() && e.held != nil && e.guard(e.held) == nil {
+		e.next, e.held = e.held, nil
+		e.queue.Add(house)
 	}
 	e.mu.Unlock()
 	e.queue.Add(id)
