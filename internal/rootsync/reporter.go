@@ -6,6 +6,7 @@ package rootsync
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,18 +94,14 @@ func (p *reporter) unsaid(former, next configsyncv1beta1.RootSyncStatus, now tim
 
 // repeats says whether the same commit of the same spec is being synced as was synced last.
 func repeats(former, next configsyncv1beta1.RootSyncStatus) bool {
-	return former.ObservedGeneration == next.ObservedGeneration && syncing(former) == metav1.ConditionFalse && syncing(next) == metav1.ConditionTrue &&
+	const about = configsyncv1beta1.ConditionSyncing
+	return former.ObservedGeneration == next.ObservedGeneration && isSet(former, about, metav1.ConditionFalse) && isSet(next, about, metav1.ConditionTrue) &&
+		isSet(former, configsyncv1beta1.ConditionSuspended, metav1.ConditionTrue) == isSet(next, configsyncv1beta1.ConditionSuspended, metav1.ConditionTrue) &&
 		former.Sync.Commit == former.Source.Commit && (next.Source.Commit == "" || next.Source.Commit == former.Source.Commit)
 }
 
-// syncing is empty where the condition is not there.
-func syncing(status configsyncv1beta1.RootSyncStatus) metav1.ConditionStatus {
-	for _, c := range status.Conditions {
-		if c.Type == configsyncv1beta1.ConditionSyncing {
-			return c.Status
-		}
-	}
-	return ""
+func isSet(status configsyncv1beta1.RootSyncStatus, about configsyncv1beta1.ConditionType, value metav1.ConditionStatus) bool {
+	return slices.ContainsFunc(status.Conditions, func(c configsyncv1beta1.Condition) bool { return c.Type == about && c.Status == value })
 }
 
 func (p *reporter) write(ctx context.Context, s *Syncer, former *configsyncv1beta1.RootSync, next configsyncv1beta1.RootSyncStatus) error {
@@ -161,19 +158,10 @@ func tell(s *Syncer, rs *configsyncv1beta1.RootSync, former, next configsyncv1be
 		}
 	}
 	for _, c := range next.Conditions {
-		if c.Type == configsyncv1beta1.ConditionStalled && c.Status == "True" && !stalled(former) {
+		if c.Type == configsyncv1beta1.ConditionStalled && c.Status == metav1.ConditionTrue && !isSet(former, c.Type, c.Status) {
 			s.events.Eventf(rs, nil, corev1.EventTypeWarning, "Stalled", "Read", "%s", firstLine(c.Message))
 		}
 	}
-}
-
-func stalled(status configsyncv1beta1.RootSyncStatus) bool {
-	for _, c := range status.Conditions {
-		if c.Type == configsyncv1beta1.ConditionStalled {
-			return c.Status == "True"
-		}
-	}
-	return false
 }
 
 func summary(list []configsyncv1beta1.Error) string {
