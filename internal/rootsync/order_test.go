@@ -114,23 +114,39 @@ func TestRootSyncsThatManageRootSyncs(t *testing.T) {
 	t.Run("what is below goes first, where each says so", func(t *testing.T) {
 		t.Parallel()
 		r := shared(t)
-		r.commit("low", "x.yaml", ns("n")+cm("n", "one", "1"))
-		source := func(short string) string {
-			return fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.repo(short).URL())
-		}
-		annotated := func(short string) string {
-			return strings.Replace(r.rootSyncText(short, source(short)), "metadata:\n", "metadata:\n  annotations: {configsync.gke.io/deletion-propagation-policy: Foreground}\n", 1) + "\n---\n"
-		}
-		r.commit("mid", "x.yaml", annotated("low"))
-		commit := r.commit("top", "x.yaml", annotated("mid"))
-		r.Apply(t, object.SyncNamespace, annotated("top"))
-		r.synced("top", commit)
-		r.manager("cm", "n/one", "low")
+		r.levels(map[string]bool{"top": true, "mid": true, "low": true})
 		r.deleted("top")
-		for _, short := range []string{"mid", "low"} {
-			r.Expect(r.rootSync(short).Status.Reconciler).To(gomega.ContainSubstring("not found"), short)
-		}
+		r.gone("mid")
+		r.gone("low")
 		r.manager("cm", "n/one", "-")
 		r.manager("ns", "n", "-")
 	})
+	t.Run("and stays where one does not", func(t *testing.T) {
+		t.Parallel()
+		r := shared(t)
+		r.levels(map[string]bool{"top": true, "low": true})
+		r.deleted("top")
+		r.gone("mid")
+		r.synced("low", r.commit("low", "x.yaml", ns("n")+cm("n", "one", "2")))
+		r.manager("cm", "n/one", "low")
+		r.Expect(r.rootSync("low").Annotations).NotTo(gomega.HaveKey(object.AnnotationManager))
+	})
+}
+
+// levels makes a RootSync "top" of "mid" of "low", of which some go with what they have.
+func (r *rig) levels(goes map[string]bool) {
+	r.t.Helper()
+	text := func(short string) string {
+		out := r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.repo(short).URL())) + "\n---\n"
+		if goes[short] {
+			out = strings.Replace(out, "metadata:\n", "metadata:\n  annotations: {configsync.gke.io/deletion-propagation-policy: Foreground}\n", 1)
+		}
+		return out
+	}
+	r.commit("low", "x.yaml", ns("n")+cm("n", "one", "1"))
+	r.commit("mid", "x.yaml", text("low"))
+	commit := r.commit("top", "x.yaml", text("mid"))
+	r.Apply(r.t, object.SyncNamespace, text("top"))
+	r.synced("top", commit)
+	r.manager("cm", "n/one", "low")
 }

@@ -94,6 +94,7 @@ func TestOwnCluster(t *testing.T) {
 	t.Run("killed at random during many commits nothing is lost and nothing is left", func(t *testing.T) { l.on(t).crashes() })
 	t.Run("a hundred in the same namespaces do not fight", func(t *testing.T) { l.on(t).hundred() })
 	t.Run("namespaces do not all go at once, and a restart does not change that", func(t *testing.T) { l.on(t).empties() })
+	t.Run("who cannot say what it wants after a start keeps its namespaces", func(t *testing.T) { l.on(t).silent() })
 	t.Run("a restart of those who have nothing to do writes nothing", func(t *testing.T) {
 		l := l.on(t)
 		// The watch of a kind that comes later ends with the process too.
@@ -133,6 +134,29 @@ func (l *ledger) empties() {
 	l.manager("ns", "g2", "-")
 	l.synced("g", l.commit("g", "none.txt", ""))
 	l.manager("ns", "safety", "-")
+}
+
+// silent has the branch of one that declares a namespace be gone when the sync starts.
+func (l *ledger) silent() {
+	declared := l.syncOf("d", ns("q")+cm("q", "of-d", "1"))
+	used := l.syncOf("u", cm("q", "of-u", "1"))
+	l.manager("ns", "q", "d")
+	before := l.calm()
+	version := l.object("ns", "q").GetResourceVersion()
+	l.repo("d").Drop(l.t)
+	l.Expect(l.Sync.Kill()).To(gomega.Succeed())
+	l.start(leaderless)
+	l.says("d", `no branch "main"`)
+	// The other goes on, and nobody takes the namespace.
+	l.Eventually(func() int { return len(l.writes()) - before }, within, "1s").Should(gomega.BeNumerically(">", 1))
+	l.synced("u", used)
+	l.delete("cm", "q/of-u")
+	l.manager("cm", "q/of-u", "u")
+	l.calm()
+	l.Expect(l.object("ns", "q").GetResourceVersion()).To(gomega.Equal(version))
+	l.repo("d").Reset(l.t, declared)
+	l.synced("d", declared)
+	l.Expect(l.object("ns", "q").GetResourceVersion()).To(gomega.Equal(version))
 }
 
 // share is what RootSync i of a hundred has: objects in namespaces that others use too.

@@ -97,8 +97,10 @@ func (s *spaces) write(ctx context.Context, name string, claims *ownership.Write
 
 // tell wakes whoever has to do with a namespace.
 func (s *spaces) tell(live *metav1.PartialObjectMetadata, stakes namespaces.Stakes, name string) {
-	for sync := range stakes {
-		s.changed(sync, name)
+	for sync, stake := range stakes {
+		if stake.How != namespaces.Silent {
+			s.changed(sync, name)
+		}
 	}
 	if live == nil {
 		return
