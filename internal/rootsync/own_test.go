@@ -39,7 +39,7 @@ func (l *ledger) on(t *testing.T) *ledger {
 }
 
 // start starts the sync again; it ends with the whole test.
-func (l *ledger) start(args ...string) { l.Env.Sync = l.StartSync(l.whole, args...) }
+func (l *ledger) start(args ...string) { l.Sync = l.StartSync(l.whole, args...) }
 
 // writes are those of the sync, whoever it acts as, but for its lease and what it tells
 // of that.

@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -153,14 +154,14 @@ func TestSource_foldersAndKustomizations(t *testing.T) {
 	first := r.commit("a", base...)
 	r.from("a", fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s, dir: overlay}", r.repo("a").URL()))
 	r.says("a", "KNV2004: the directory overlay is not in the repository at this commit")
-	overlay := append(base, "overlay/ns.yaml", ns("n"), "overlay/kustomization.yaml",
-		"resources: [../base, ns.yaml]\npatches:\n- patch: '[{\"op\":\"replace\",\"path\":\"/data/v\",\"value\":\"overlay\"}]'\n  target: {kind: ConfigMap}\n")
+	overlay := slices.Concat(base, []string{"overlay/ns.yaml", ns("n"), "overlay/kustomization.yaml",
+		"resources: [../base, ns.yaml]\npatches:\n- patch: '[{\"op\":\"replace\",\"path\":\"/data/v\",\"value\":\"overlay\"}]'\n  target: {kind: ConfigMap}\n"})
 	r.synced("a", r.commit("a", overlay...))
 	r.value("n/one", "overlay")
 	r.Expect(r.rootSync("a").Status.Rendering.Message).To(gomega.Equal("Rendering succeeded"))
 
 	// One that is wrong leaves what there is.
-	r.commit("a", append(overlay, "overlay/kustomization.yaml", "resources: [missing.yaml]\n")...)
+	r.commit("a", slices.Concat(overlay, []string{"overlay/kustomization.yaml", "resources: [missing.yaml]\n"})...)
 	r.says("a", "KNV1068: ")
 	r.delete("cm", "n/one")
 	r.value("n/one", "overlay")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
@@ -128,8 +128,8 @@ func TestPrune_thatIsRefused(t *testing.T) {
 func TestCopies_areNotAdopted(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.Apply(t, "", r.long(strings.Replace(ns("n"), "metadata: {", "metadata: {labels: {parent"+v1alpha2.LabelTreeDepthSuffix+": '1'}, ", 1)+
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: copy, namespace: \"{n}\", labels: {\""+v1alpha2.LabelInheritedFrom+"\": parent}}\ndata: {v: copied}\n"))
+	r.Apply(t, "", r.long(strings.Replace(ns("n"), "metadata: {", "metadata: {labels: {parent"+hncv1alpha2.LabelTreeDepthSuffix+": '1'}, ", 1)+
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: copy, namespace: \"{n}\", labels: {\""+hncv1alpha2.LabelInheritedFrom+"\": parent}}\ndata: {v: copied}\n"))
 	r.commit("a", "x.yaml", cm("n", "copy", "1")+cm("n", "one", "1"))
 	r.sync("a")
 	r.manager("cm", "n/one", "a")

@@ -35,7 +35,7 @@ const (
 	Declares
 )
 
-// Silent: nobody knows what it wants, since its source cannot be read or it is suspended
+// Silent is of one of which nobody knows what it wants, since its source cannot be read or it is suspended
 // and this process has never heard of it. What it has claimed stays.
 const Silent How = -1
 
@@ -287,8 +287,17 @@ func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string) {
 	if r.along || r.alone {
 		return Prune, nil
 	}
+	if users = r.users(sync); len(users) == 0 {
+		return Prune, nil
+	}
+	return Keep, users
+}
+
+// users are those who use the namespace beside one RootSync. One that is silent counts if
+// it has a claim.
+func (r Ruling) users(but object.Sync) (users []string) {
 	for other, stake := range r.stakes {
-		if other != sync && (stake.How != Silent || r.claimed(other)) {
+		if other != but && (stake.How != Silent || r.claimed(other)) {
 			users = append(users, "RootSync "+string(other))
 		}
 	}
@@ -297,9 +306,6 @@ func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string) {
 			users = append(users, fmt.Sprintf("%s (%s)", c.Claimant, c.How))
 		}
 	}
-	if len(users) == 0 {
-		return Prune, nil
-	}
 	slices.Sort(users)
-	return Keep, users
+	return users
 }
