@@ -5,9 +5,11 @@ package rootsync
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -16,6 +18,7 @@ import (
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
@@ -96,8 +99,24 @@ func (s *Syncer) stop(name object.Sync) {
 }
 
 func (s *Syncer) forget(name object.Sync) {
-	s.tell(s.declarers.set(name, s.o.Clock.Now(), nil))
+	s.declares(name, s.o.Clock.Now(), nil)
 	s.stakesChanged(s.registry.Forget(name))
+}
+
+// declares takes in what a RootSync declares now. Others look again at objects that they
+// declare too, and at definitions of kinds that it has no objects of any more.
+func (s *Syncer) declares(name object.Sync, since time.Time, ids sets.Set[object.ID]) {
+	former := s.declarers.kinds(name)
+	s.tell(s.declarers.set(name, since, ids))
+	kinds := s.o.Kinds.Current()
+	if kinds == nil {
+		return
+	}
+	for gk := range former.Difference(s.declarers.kinds(name)) {
+		if kind, served := kinds.ByKind(gk); served && gk.Group != "" {
+			s.observed(plan.CRD(kind.Resource.GroupResource()))
+		}
+	}
 }
 
 // tell has other RootSyncs look again at objects that they declare too.

@@ -49,7 +49,7 @@ func (r *runner) declare(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 		return // what was declared before stays in force
 	}
 	created := rs.CreationTimestamp.Time
-	r.s.tell(r.s.declarers.set(r.sync, created, sets.New(idsOf(c.parsed.Objects)...)))
+	r.s.declares(r.sync, created, sets.New(idsOf(c.parsed.Objects)...))
 	r.s.stakesChanged(r.s.registry.Set(r.sync, wants(c.parsed.Objects, created, !settings.ExplicitNamespaces)))
 	if !r.s.registry.Complete() {
 		return // that it is comes with a wake

@@ -74,6 +74,17 @@ func (d *declarers) owner(id object.ID) object.Sync {
 	return ""
 }
 
+// kinds are those of which a RootSync declares objects.
+func (d *declarers) kinds(s object.Sync) sets.Set[schema.GroupKind] {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	out := sets.New[schema.GroupKind]()
+	for id := range d.has[s] {
+		out.Insert(id.GroupKind())
+	}
+	return out
+}
+
 // users are the RootSyncs beside one that declare objects of a kind.
 func (d *declarers) users(gk schema.GroupKind, but object.Sync) []object.Sync {
 	d.mu.RLock()

@@ -6,12 +6,14 @@ package rootsync
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,14 +23,21 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
-// pace is how often the status is written while a sync goes on.
-const pace = time.Second
+const (
+	// pace is how often the status is written while a sync goes on.
+	pace = time.Second
+	// unsaid is how long a sync may go over what it has synced already, as after a start,
+	// before anybody hears of that.
+	unsaid = time.Minute
+)
 
 // reporter writes the status of one RootSync, if it has changed.
 type reporter struct {
 	// last is the RootSync as it was after the last write.
 	last    *configsyncv1beta1.RootSync
 	written time.Time
+	// over is since when it goes over what it has synced already.
+	over time.Time
 	// ignored is the generation of which the fields without a meaning were told.
 	ignored int64
 }
@@ -40,7 +49,11 @@ func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.
 	former := p.newest(rs)
 	next := report.Report(facts, former.Status, now)
 	if equality.Semantic.DeepEqual(next, former.Status) {
+		p.over = time.Time{}
 		return 0
+	}
+	if wait := p.unsaid(former.Status, next, now); wait > 0 {
+		return wait
 	}
 	if wait := pace - now.Sub(p.written); wait > 0 {
 		return wait
@@ -51,7 +64,7 @@ func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.
 		case err == nil:
 			tell(s, rs, former.Status, next)
 			return 0
-		case client.IgnoreNotFound(err) == nil:
+		case client.IgnoreNotFound(err) == nil, ctx.Err() != nil:
 			return 0
 		case apierrors.IsConflict(err):
 			p.last = nil // the watch tells of what has changed
@@ -64,6 +77,31 @@ func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.
 		}
 		next = report.Report(facts, former.Status, now)
 	}
+}
+
+// unsaid is how long nothing is written because a sync only goes over what the status
+// tells already: that costs two writes for each RootSync, and says nothing.
+func (p *reporter) unsaid(former, next configsyncv1beta1.RootSyncStatus, now time.Time) time.Duration {
+	if !repeats(former, next) {
+		p.over = time.Time{}
+		return 0
+	}
+	if p.over.IsZero() {
+		p.over = now
+	}
+	return unsaid - now.Sub(p.over)
+}
+
+// repeats says whether the same commit of the same spec is being synced as was synced last.
+func repeats(former, next configsyncv1beta1.RootSyncStatus) bool {
+	const about = configsyncv1beta1.ConditionSyncing
+	return former.ObservedGeneration == next.ObservedGeneration && isSet(former, about, metav1.ConditionFalse) && isSet(next, about, metav1.ConditionTrue) &&
+		isSet(former, configsyncv1beta1.ConditionSuspended, metav1.ConditionTrue) == isSet(next, configsyncv1beta1.ConditionSuspended, metav1.ConditionTrue) &&
+		former.Sync.Commit == former.Source.Commit && (next.Source.Commit == "" || next.Source.Commit == former.Source.Commit)
+}
+
+func isSet(status configsyncv1beta1.RootSyncStatus, about configsyncv1beta1.ConditionType, value metav1.ConditionStatus) bool {
+	return slices.ContainsFunc(status.Conditions, func(c configsyncv1beta1.Condition) bool { return c.Type == about && c.Status == value })
 }
 
 func (p *reporter) write(ctx context.Context, s *Syncer, former *configsyncv1beta1.RootSync, next configsyncv1beta1.RootSyncStatus) error {
@@ -120,19 +158,10 @@ func tell(s *Syncer, rs *configsyncv1beta1.RootSync, former, next configsyncv1be
 		}
 	}
 	for _, c := range next.Conditions {
-		if c.Type == configsyncv1beta1.ConditionStalled && c.Status == "True" && !stalled(former) {
+		if c.Type == configsyncv1beta1.ConditionStalled && c.Status == metav1.ConditionTrue && !isSet(former, c.Type, c.Status) {
 			s.events.Eventf(rs, nil, corev1.EventTypeWarning, "Stalled", "Read", "%s", firstLine(c.Message))
 		}
 	}
-}
-
-func stalled(status configsyncv1beta1.RootSyncStatus) bool {
-	for _, c := range status.Conditions {
-		if c.Type == configsyncv1beta1.ConditionStalled {
-			return c.Status == "True"
-		}
-	}
-	return false
 }
 
 func summary(list []configsyncv1beta1.Error) string {

@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
@@ -56,8 +58,9 @@ func (r *rig) end() {
 	}
 	for i := range all.Items {
 		if rs := &all.Items[i]; strings.HasPrefix(rs.Name, r.prefix) {
-			if r.t.Failed() {
-				r.t.Logf("RootSync %s: %s", rs.Name, r.Kubectl(r.t, "get", "rootsync", rs.Name, "-n", object.SyncNamespace, "-o", "yaml").Stdout)
+			if r.t.Failed() && (rs.Status.Source.Errors != nil || rs.Status.Sync.Errors != nil || rs.Status.LastSyncedCommit != rs.Status.Source.Commit || rs.Status.LastSyncedCommit == "") {
+				status, _ := json.Marshal(rs.Status)
+				r.t.Logf("RootSync %s: %s", rs.Name, status)
 			}
 			if err := r.Client.Delete(ctx, rs); client.IgnoreNotFound(err) != nil {
 				r.t.Error(err)
@@ -118,15 +121,26 @@ func (r *rig) sync(short string, more ...string) {
 
 func (r *rig) syncEvery(short, period string, more ...string) {
 	r.t.Helper()
-	r.Apply(r.t, object.SyncNamespace, fmt.Sprintf(`
+	r.from(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: %s}", r.repo(short).URL(), period), more...)
+}
+
+// from makes a RootSync of another source.
+func (r *rig) from(short, source string, more ...string) {
+	r.t.Helper()
+	r.Apply(r.t, object.SyncNamespace, r.rootSyncText(short, source, more...))
+}
+
+func (r *rig) rootSyncText(short, source string, more ...string) string {
+	return r.long(fmt.Sprintf(`
 apiVersion: configsync.gke.io/v1beta1
 kind: RootSync
 metadata:
   name: %s
+  namespace: %s
 spec:
   sourceFormat: unstructured
-  git: {repo: %q, branch: main, auth: none, period: %s}
-%s`, r.name(short), r.repo(short).URL(), period, strings.Join(more, "\n")))
+  %s
+%s`, r.name(short), object.SyncNamespace, source, strings.Join(more, "\n")))
 }
 
 // syncOf commits one file, makes a RootSync of it, and returns the commit once it is
@@ -202,16 +216,13 @@ var kinds = map[string]schema.GroupVersionKind{
 	"role": {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 }
 
-// object reads an object: "cm a/x" or "ns a"; nil if there is none.
+// object reads an object: "cm a/x" or "ns a"; nil if there is none. A namespace that is
+// not of the test begins with "/".
 func (r *rig) object(kind, at string) *unstructured.Unstructured {
 	r.t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kinds[kind])
-	namespace, name, inside := strings.Cut(at, "/")
-	key := client.ObjectKey{Name: r.name(namespace)}
-	if inside {
-		key = client.ObjectKey{Namespace: r.name(namespace), Name: name}
-	}
+	key := r.key(at)
 	if err := r.Client.Get(r.t.Context(), key, u); err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			r.t.Fatal(err)
@@ -219,6 +230,51 @@ func (r *rig) object(kind, at string) *unstructured.Unstructured {
 		return nil
 	}
 	return u
+}
+
+func (r *rig) key(at string) client.ObjectKey {
+	namespace, name, inside := strings.Cut(strings.TrimPrefix(at, "/"), "/")
+	if !strings.HasPrefix(at, "/") {
+		namespace = r.name(namespace)
+	}
+	if !inside {
+		return client.ObjectKey{Name: namespace}
+	}
+	return client.ObjectKey{Namespace: namespace, Name: name}
+}
+
+// patch merges something into an object.
+func (r *rig) patch(kind, at, body string) {
+	r.t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kinds[kind])
+	key := r.key(at)
+	u.SetNamespace(key.Namespace)
+	u.SetName(key.Name)
+	r.Expect(r.Client.Patch(r.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(r.long(body))))).To(gomega.Succeed())
+}
+
+// delete deletes an object, and does not wait.
+func (r *rig) delete(kind, at string) {
+	r.t.Helper()
+	if o := r.object(kind, at); o != nil {
+		r.Expect(r.Client.Delete(r.t.Context(), o)).To(gomega.Succeed())
+	}
+}
+
+// value waits until a ConfigMap has a value.
+func (r *rig) value(at, want string) {
+	r.t.Helper()
+	r.Eventually(func() string {
+		v, _, _ := unstructuredString(r.object("cm", at), "data", "v")
+		return v
+	}, within, often).Should(gomega.Equal(want), at)
+}
+
+// spec changes the spec of a RootSync.
+func (r *rig) spec(short, body string) {
+	r.t.Helper()
+	r.Expect(r.Client.Patch(r.t.Context(), r.rootSync(short), client.RawPatch(types.MergePatchType, []byte(`{"spec":`+r.long(body)+`}`)))).To(gomega.Succeed())
 }
 
 // manager waits until an object has a manager; "" stands for none, and "-" for no object.

@@ -143,6 +143,9 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 	default:
 		err = r.advance(ctx, rs, settings, &facts)
 	}
+	if ctx.Err() != nil {
+		return 0 // it ends in the middle of something
+	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "RootSync cannot go on; it is tried again")
 	}

@@ -6,6 +6,7 @@ package rootsync
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 	"github.com/holdfast-dev/holdfast/internal/platform/trigger"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
@@ -95,8 +97,10 @@ func (s *spaces) write(ctx context.Context, name string, claims *ownership.Write
 
 // tell wakes whoever has to do with a namespace.
 func (s *spaces) tell(live *metav1.PartialObjectMetadata, stakes namespaces.Stakes, name string) {
-	for sync := range stakes {
-		s.changed(sync, name)
+	for sync, stake := range stakes {
+		if stake.How != namespaces.Silent {
+			s.changed(sync, name)
+		}
 	}
 	if live == nil {
 		return
@@ -130,6 +134,24 @@ func (s *spaces) ruling(ctx context.Context, name string) (namespaces.Ruling, er
 		return namespaces.Alone(o, stakes), nil
 	}
 	return namespaces.Judge(o, stakes, s.clock.Now())
+}
+
+// below says whether an object would be in a namespace that is below another in a tree:
+// only there does a hierarchy copy anything to.
+func (s *spaces) below(id object.ID) bool {
+	if id.Namespace == "" {
+		return false
+	}
+	live, err := s.live(context.Background(), id.Namespace)
+	if err != nil || live == nil {
+		return err != nil
+	}
+	for key, depth := range live.Labels {
+		if strings.HasSuffix(key, hncv1alpha2.LabelTreeDepthSuffix) && depth != "0" {
+			return true
+		}
+	}
+	return false
 }
 
 // live is a Namespace as the cache has it; nil if it has none.

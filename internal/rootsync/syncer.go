@@ -178,7 +178,12 @@ func (s *Syncer) run(ctx context.Context) error {
 
 // kindsChanged looks again at what can be watched and applied.
 func (s *Syncer) kindsChanged() {
-	if err := s.hub.Refresh(context.Background()); err != nil {
+	select {
+	case <-s.started:
+	default:
+		return // nobody follows anything yet
+	}
+	if err := s.hub.Refresh(s.base); err != nil {
 		ctrl.Log.Error(err, "Kinds cannot be watched")
 	}
 	for _, r := range s.all() {

@@ -54,6 +54,8 @@ type Env struct {
 	binary      string
 	managerArgs []string
 	managerEnv  []string
+	// hasSync says that what a "sync" needs was applied.
+	hasSync bool
 }
 
 // Options of an Env.

@@ -57,12 +57,7 @@ func (e *Env) StartSync(t testing.TB, args ...string) *manager.Process {
 }
 
 func (e *Env) startSync(ctx context.Context, dir string, args []string) (*manager.Process, error) {
-	for _, path := range syncManifests {
-		if _, err := manager.Kubectl(ctx, e.Cluster, "apply", "--server-side", "-f", path); err != nil {
-			return nil, fmt.Errorf("apply %s: %w", path, err)
-		}
-	}
-	if _, err := manager.Kubectl(ctx, e.Cluster, "wait", "--for=condition=Established", "--timeout=60s", "-f", syncManifests[0]); err != nil {
+	if err := e.prepareSync(ctx); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(dir, "sync.yaml")
@@ -73,4 +68,21 @@ func (e *Env) startSync(ctx context.Context, dir string, args []string) (*manage
 		Workload: manager.Sync, Binary: e.binary, Dir: dir, Env: e.managerEnv,
 		Args: slices.Concat([]string{"--config", file, "--config-map", "", "--cache-dir", filepath.Join(dir, "sources")}, args),
 	})
+}
+
+// prepareSync applies what a "sync" needs, once: a test may start it often.
+func (e *Env) prepareSync(ctx context.Context) error {
+	if e.hasSync {
+		return nil
+	}
+	for _, path := range syncManifests {
+		if _, err := manager.Kubectl(ctx, e.Cluster, "apply", "--server-side", "-f", path); err != nil {
+			return fmt.Errorf("apply %s: %w", path, err)
+		}
+	}
+	if _, err := manager.Kubectl(ctx, e.Cluster, "wait", "--for=condition=Established", "--timeout=60s", "-f", syncManifests[0]); err != nil {
+		return err
+	}
+	e.hasSync = true
+	return nil
 }

@@ -24,6 +24,7 @@ func (e *Engine) facts(it *item) decide.Facts {
 		f.Seen, f.Looked = it.answer, true
 	}
 	it.looked = false
+	f.MayBeCopy = f.Seen == nil && !f.Looked && e.o.Copies(it.id)
 	if f.Known {
 		it.unknown = time.Time{}
 	}
@@ -66,6 +67,9 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 	case decide.Conflict:
 		it.wrote = nil // whatever it was, another writes it now
 		e.finish(it, conflict, knv.New(v.Code, "%s", v.Why).About(it.about))
+		if f.Looked { // nobody tells when that is over
+			e.queue.AddAfter(it.id, refusedRetry)
+		}
 	case decide.Keep:
 		e.finish(it, kept, knv.New(v.Code, "%s", v.Why).About(it.about))
 	case decide.Gone:

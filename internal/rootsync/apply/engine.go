@@ -26,8 +26,9 @@ type Engine struct {
 	store *group.Store
 
 	mu sync.Mutex
-	// next is what was set and is not in force yet.
+	// next is what was set and is not in force yet, and held what was refused.
 	next    *Declaration
+	held    *Declaration
 	current Declaration
 	stage   Stage
 	loaded  bool
@@ -64,6 +65,9 @@ func New(o Options) *Engine {
 	}
 	if o.InUse == nil {
 		o.InUse = func(object.ID) []string { return nil }
+	}
+	if o.Copies == nil {
+		o.Copies = func(object.ID) bool { return false }
 	}
 	if o.Changed == nil {
 		o.Changed = func() {}
@@ -142,7 +146,7 @@ func (e *Engine) Remove(how Removal, d Declaration) {
 
 func (e *Engine) set(d Declaration) {
 	e.mu.Lock()
-	e.next, e.failures = &d, 0
+	e.next, e.held, e.failures = &d, nil, 0
 	e.mu.Unlock()
 	e.queue.Add(house)
 }
@@ -153,6 +157,10 @@ func (e *Engine) Observe(id object.ID) {
 	e.mu.Lock()
 	if it := e.items[id]; it != nil {
 		it.told++
+	}
+	if id.IsNamespace() && e.held != nil && e.guard(e.held) == nil {
+		e.next, e.held = e.held, nil
+		e.queue.Add(house)
 	}
 	e.mu.Unlock()
 	e.queue.Add(id)

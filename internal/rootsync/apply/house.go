@@ -106,18 +106,10 @@ func (e *Engine) accept(ctx context.Context) error {
 	if next == nil {
 		return nil
 	}
-	former := e.store.IDs()
-	if err := guard(next, e.formerly(former)); err != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.next == next {
-			e.next = nil
-		}
-		e.refused = err
-		e.o.Changed()
+	if e.turnedDown(next) {
 		return nil
 	}
-	all := former
+	all := e.store.IDs()
 	for _, d := range next.Objects {
 		if id := d.ID(); !disabled(d) && !e.anothers(id) {
 			all = append(all, id)
@@ -139,23 +131,39 @@ func (e *Engine) accept(ctx context.Context) error {
 	return nil
 }
 
-// formerly are the objects that were declared before: after a start those that were in
-// the inventory.
-func (e *Engine) formerly(inventory []object.ID) (ids []object.ID) {
+// turnedDown says whether a declaration must not come into force, and takes that in.
+func (e *Engine) turnedDown(next *Declaration) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	err := e.guard(next)
+	if err == nil {
+		return false
+	}
+	if e.next == next {
+		e.next, e.held = nil, next // another may yet take over what would be lost
+	}
+	e.refused = err
+	e.o.Changed()
+	return true
+}
+
+// formerly are the objects that were declared before: after a start those that were in
+// the inventory. What another has taken over is not lost.
+func (e *Engine) formerly() (ids []object.ID) {
 	if e.stage == Idle {
-		return inventory
+		return slices.DeleteFunc(slices.Clone(e.inventory), e.anothers)
 	}
 	for id, it := range e.items {
-		if it.managed() {
+		if it.managed() && !e.anothers(id) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-func guard(d *Declaration, former []object.ID) *knv.Error {
+// guard says why a declaration must not come into force.
+func (e *Engine) guard(d *Declaration) *knv.Error {
+	former := e.formerly()
 	switch {
 	case d.removal != "":
 		return nil

@@ -56,6 +56,10 @@ type Options struct {
 	// Owner is the RootSync that may have an object, of all that declare it; empty if
 	// that is not known. Then another RootSync's object is left to it.
 	Owner func(object.ID) object.Sync
+	// Copies says whether a hierarchy may have copied an object to where it would be: then
+	// it is looked for before it is made, since copies have no label by which they are seen.
+	// Nil stands for nowhere.
+	Copies func(object.ID) bool
 	// InUse says who else uses a Namespace, or the kind of a CustomResourceDefinition; nil
 	// if nobody does. Those who are named are shown to people.
 	InUse func(object.ID) []string

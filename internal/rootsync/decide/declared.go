@@ -84,6 +84,8 @@ func absent(f Facts, w Want) Verdict {
 	case w.OnlyMetadata && !f.Looked:
 		// It may be there without its label, and then its content is not to be written.
 		return because(Look, "it may be there without its label")
+	case f.MayBeCopy && !f.Looked:
+		return because(Look, "there may be a copy, which is not to be written")
 	}
 	return Verdict{Action: Apply, Why: "it is not there", Drift: f.Wrote != nil}
 }

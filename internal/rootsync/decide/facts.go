@@ -21,6 +21,9 @@ type Facts struct {
 	// Known says whether it would have been seen if it were there with the label of
 	// managed objects, and Looked whether it would have been seen without.
 	Known, Looked bool
+	// MayBeCopy says that a hierarchy may have copied an object there, which would not be
+	// seen.
+	MayBeCopy bool
 	// Wrote is what the sync wrote last; nil if it does not remember.
 	Wrote *Wrote
 	// Lagging says whether the watch has not told of anything since then.

@@ -35,6 +35,10 @@ const (
 	Declares
 )
 
+// Silent is of one of which nobody knows what it wants, since its source cannot be read or it is suspended
+// and this process has never heard of it. What it has claimed stays.
+const Silent How = -1
+
 // Stake is what one RootSync wants of one namespace.
 type Stake struct {
 	How How
@@ -64,6 +68,16 @@ type Stakes map[object.Sync]Stake
 func (s Stakes) declared() bool {
 	for _, stake := range s {
 		if stake.How == Declares {
+			return true
+		}
+	}
+	return false
+}
+
+// silent says whether a claim is of a RootSync of which nobody knows what it wants.
+func (s Stakes) silent(name string) bool {
+	for sync, stake := range s {
+		if stake.How == Silent && claimant(sync) == name {
 			return true
 		}
 	}
@@ -169,6 +183,9 @@ func rewrite(live metav1.Object, stakes Stakes, now time.Time) (*ownership.Write
 		return nil, nil, err
 	}
 	for _, c := range verdict.Claims {
+		if stakes.silent(c.Claimant) {
+			continue
+		}
 		if (c.How == ownership.Declared || c.How == ownership.Implicit) && !slices.ContainsFunc(change.Claim, func(o ownership.Claim) bool { return o.Claimant == c.Claimant }) {
 			change.Release = append(change.Release, c.Claimant)
 		}
@@ -194,6 +211,11 @@ func maker(live metav1.Object, stakes Stakes) object.Sync {
 		return sync
 	}
 	return ""
+}
+
+// claimed says whether a RootSync has a claim.
+func (r Ruling) claimed(sync object.Sync) bool {
+	return slices.ContainsFunc(r.Claims, func(c ownership.Claim) bool { return c.Claimant == claimant(sync) })
 }
 
 // Act is what a RootSync does about a namespace.
@@ -265,8 +287,17 @@ func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string) {
 	if r.along || r.alone {
 		return Prune, nil
 	}
-	for other := range r.stakes {
-		if other != sync {
+	if users = r.users(sync); len(users) == 0 {
+		return Prune, nil
+	}
+	return Keep, users
+}
+
+// users are those who use the namespace beside one RootSync. One that is silent counts if
+// it has a claim.
+func (r Ruling) users(but object.Sync) (users []string) {
+	for other, stake := range r.stakes {
+		if other != but && (stake.How != Silent || r.claimed(other)) {
 			users = append(users, "RootSync "+string(other))
 		}
 	}
@@ -275,9 +306,6 @@ func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string) {
 			users = append(users, fmt.Sprintf("%s (%s)", c.Claimant, c.How))
 		}
 	}
-	if len(users) == 0 {
-		return Prune, nil
-	}
 	slices.Sort(users)
-	return Keep, users
+	return users
 }

@@ -49,19 +49,22 @@ type Registry struct {
 	mu sync.Mutex
 	// expected are those that have not said yet; nil before it is known who there is.
 	expected sets.Set[object.Sync]
-	stakes   map[object.Sync]map[string]Stake
-	byName   map[string]Stakes
+	// silent are those that were waited for and have never said.
+	silent sets.Set[object.Sync]
+	stakes map[object.Sync]map[string]Stake
+	byName map[string]Stakes
 }
 
 // NewRegistry makes a Registry that knows nothing.
 func NewRegistry() *Registry {
-	return &Registry{stakes: map[object.Sync]map[string]Stake{}, byName: map[string]Stakes{}}
+	return &Registry{silent: sets.New[object.Sync](), stakes: map[object.Sync]map[string]Stake{}, byName: map[string]Stakes{}}
 }
 
 // Expect says which RootSyncs there are, once, at the start.
 func (r *Registry) Expect(syncs ...object.Sync) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.silent = r.silent.Union(r.expected.Difference(sets.New(syncs...)))
 	r.expected = sets.New(syncs...)
 	for who := range r.stakes {
 		r.expected.Delete(who)
@@ -88,23 +91,36 @@ func (r *Registry) Complete() bool {
 func (r *Registry) Set(who object.Sync, w Wants) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.expected.Delete(who)
-	return r.put(who, w.stakes())
+	return r.speaks(who, r.put(who, w.stakes()))
 }
 
-// Excuse says that nobody need wait for a RootSync: it cannot say what it wants now.
+// Excuse says that nobody need wait for a RootSync: it cannot say what it wants now. What
+// it has said stays in force, and if it has said nothing what it has claimed.
 func (r *Registry) Excuse(who object.Sync) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expected.Delete(who)
+	if _, said := r.stakes[who]; !said {
+		r.silent.Insert(who)
+	}
 }
 
 // Forget says that there is no such RootSync any more.
 func (r *Registry) Forget(who object.Sync) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.speaks(who, r.put(who, nil))
+}
+
+// speaks takes in that nobody waits for a RootSync any more. What one claims that was
+// silent is not known here, so that all namespaces may have changed.
+func (r *Registry) speaks(who object.Sync, changed []string) []string {
 	r.expected.Delete(who)
-	return r.put(who, nil)
+	if !r.silent.Has(who) {
+		return changed
+	}
+	r.silent.Delete(who)
+	return sets.List(sets.KeySet(r.byName).Insert(changed...))
 }
 
 func (r *Registry) put(who object.Sync, next map[string]Stake) []string {
@@ -135,11 +151,18 @@ func (r *Registry) put(who object.Sync, next map[string]Stake) []string {
 	return sets.List(changed)
 }
 
-// Stakes are what all RootSyncs want of a namespace.
+// Stakes are what all RootSyncs want of a namespace. Those that are silent are in it.
 func (r *Registry) Stakes(name string) Stakes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.byName[name])
+	out := maps.Clone(r.byName[name])
+	for who := range r.silent {
+		if out == nil {
+			out = Stakes{}
+		}
+		out[who] = Stake{How: Silent}
+	}
+	return out
 }
 
 // Names are the namespaces that any RootSync has a stake in.

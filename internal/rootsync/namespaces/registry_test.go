@@ -62,3 +62,48 @@ func TestRegistry_forgetsWhoNeverSaid(t *testing.T) {
 		t.Error(fmt.Sprint(r.Missing()))
 	}
 }
+
+// One that cannot say what it wants after a start keeps what it has claimed.
+func TestRegistry_whoIsSilent(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry()
+	r.Set("x", Wants{Since: epoch, Needed: []string{"shop"}, Makes: true})
+	r.Expect("a", "b", "x")
+	r.Excuse("a")
+	r.Expect() // nobody waits for b any longer
+	r.Excuse("x")
+	if diff := cmp.Diff(Stakes{"a": {How: Silent}, "b": {How: Silent}, "x": {Makes, epoch}}, r.Stakes("shop")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"mine", "shop"}, r.Set("a", Wants{Since: epoch, Declared: []string{"mine"}})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"mine", "shop"}, r.Forget("b")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Stakes{"x": {Makes, epoch}}, r.Stakes("shop")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestJudge_whoIsSilent(t *testing.T) {
+	t.Parallel()
+	o := namespace(t, "there declared-by a|declared a 1; implicit x 2")
+	r, err := Judge(o, Stakes{"a": {How: Silent}, "x": {Makes, epoch.AddDate(0, 0, 2)}}, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Owner != "a" || r.Write != nil || r.Of("x") != Use {
+		t.Errorf("the owner is %q, %+v is written, x does %v", r.Owner, r.Write, r.Of("x"))
+	}
+	// It counts as a user of what it has claimed, and of nothing else.
+	for name, want := range map[string]Fate{"there|declared a 1": HandOver, "there": Prune} {
+		r, err := Judge(namespace(t, name), Stakes{"a": {How: Silent}}, epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fate, _ := r.FateOf("y"); fate != want {
+			t.Errorf("%s: %v, want %v", name, fate, want)
+		}
+	}
+}

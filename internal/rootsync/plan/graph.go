@@ -43,9 +43,14 @@ func NodeOf(d object.Declared) Node {
 }
 
 // IsCRD says whether an object is a CustomResourceDefinition.
-func IsCRD(id object.ID) bool {
-	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
+func IsCRD(id object.ID) bool { return id.GroupKind() == crdKind }
+
+// CRD is what defines a resource, if anything does.
+func CRD(r schema.GroupResource) object.ID {
+	return object.ID{Group: crdKind.Group, Kind: crdKind.Kind, Name: r.String()}
 }
+
+var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // Graph says which objects need which. It is not changed once made.
 type Graph struct {

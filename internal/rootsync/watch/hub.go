@@ -115,6 +115,9 @@ func (h *Hub) Refresh(ctx context.Context) error {
 
 func (h *Hub) refresh(ctx context.Context) error {
 	wanted, snapshot := h.wanted(), h.o.Kinds()
+	if snapshot == nil { // not known yet: Refresh comes with it
+		return nil
+	}
 	for gk, f := range h.kinds {
 		kind, served := snapshot.ByKind(gk)
 		if !wanted.Has(gk) || !served || kind.Resource != f.source.Resource {

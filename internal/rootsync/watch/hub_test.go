@@ -211,3 +211,14 @@ func TestHub_followsKindsThatComeAndGo(t *testing.T) {
 	r.Expect(r.e.Kubectl(t, "delete", "crd", "widgets.hub.example.org").Code).To(gomega.Equal(0))
 	r.Eventually(func() bool { _, known := r.Seen(one); return known }, "60s", "20ms").Should(gomega.BeFalse())
 }
+
+func TestHub_beforeItIsKnownWhatIsServed(t *testing.T) {
+	t.Parallel()
+	h := watch.New(watch.Options{Kinds: func() *inventory.Snapshot { return nil }})
+	if err := h.Follow(t.Context(), "a", sets.New(schema.GroupKind{Kind: "ConfigMap"})); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := h.Seen(object.ID{Kind: "ConfigMap", Namespace: "n", Name: "x"}); known {
+		t.Error("something is known")
+	}
+}

@@ -221,8 +221,11 @@ func (s *Server) Push(t TB, image string, layers ...v1.Layer) (digest string) {
 		t.Fatal(err)
 	}
 	options := []remote.Option{remote.WithContext(context.Background()), remote.WithTransport(s.http.Client().Transport)}
-	if s.options.Password != "" {
-		options = append(options, remote.WithAuth(authn.FromConfig(authn.AuthConfig{Username: s.options.Username, Password: s.options.Password})))
+	s.mu.Lock()
+	pass := s.pass
+	s.mu.Unlock()
+	if pass != "" {
+		options = append(options, remote.WithAuth(authn.FromConfig(authn.AuthConfig{Username: s.options.Username, Password: pass})))
 	}
 	if err := remote.Write(ref, made, options...); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,56 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+)
+
+func TestUnsaid(t *testing.T) {
+	t.Parallel()
+	status := func(generation int64, fetched, synced string, about configsyncv1beta1.ConditionType, is metav1.ConditionStatus) configsyncv1beta1.RootSyncStatus {
+		var s configsyncv1beta1.RootSyncStatus
+		s.ObservedGeneration, s.Source.Commit, s.Sync.Commit = generation, fetched, synced
+		s.Conditions = []configsyncv1beta1.Condition{{Type: about, Status: is}}
+		return s
+	}
+	const syncing = configsyncv1beta1.ConditionSyncing
+	done := status(1, "a", "a", syncing, "False")
+	tests := map[string]struct {
+		former, next configsyncv1beta1.RootSyncStatus
+		want         bool
+	}{
+		"a start, and nothing is fetched yet":   {done, status(1, "", "a", syncing, "True"), true},
+		"a start, and the same commit is there": {done, status(1, "a", "a", syncing, "True"), true},
+		"another commit":                        {done, status(1, "b", "a", syncing, "True"), false},
+		"another spec":                          {done, status(2, "a", "a", syncing, "True"), false},
+		"it was not over":                       {status(1, "a", "a", syncing, "True"), status(1, "a", "a", syncing, "True"), false},
+		"it is over":                            {done, status(1, "a", "a", syncing, "False"), false},
+		"the last commit was refused":           {status(1, "b", "a", syncing, "False"), status(1, "b", "a", syncing, "True"), false},
+		"nothing was said before":               {configsyncv1beta1.RootSyncStatus{}, status(1, "a", "a", syncing, "True"), false},
+		"it was suspended": {func() configsyncv1beta1.RootSyncStatus {
+			s := status(1, "a", "a", configsyncv1beta1.ConditionSuspended, "True")
+			s.Conditions = append(s.Conditions, done.Conditions...)
+			return s
+		}(), status(1, "a", "a", syncing, "True"), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Now()
+			var p reporter
+			if got := p.unsaid(tt.former, tt.next, now) > 0; got != tt.want {
+				t.Errorf("nothing is said: %v, want %v", got, tt.want)
+			}
+			if p.unsaid(tt.former, tt.next, now.Add(unsaid)) > 0 {
+				t.Error("it is never said")
+			}
+		})
+	}
+}
