@@ -168,6 +168,7 @@ func (r *rig) standsBy() {
 
 func (r *rig) whileDown() {
 	const sources = 200
+	r.say("mode: Enforce, brake: {percent: 100}") // a quarter of all copies is about to go
 	r.run("tree a b<a c<a d s^a\nput cm a/gone v=1\nput cm a/x v=1")
 	for i := range sources {
 		r.put(r.Client, "cm", fmt.Sprintf("a/many%d", i), nil)
@@ -208,6 +209,7 @@ func (r *rig) whileDown() {
 		see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
 	`, sources-1))
 	r.Expect(r.copies("cm", "many7")).To(gomega.ConsistOf("a", "b<a", "late<a", "new<a", "s<a"))
+	r.say("mode: Enforce")
 }
 
 func (r *rig) manyKinds() {
@@ -338,6 +340,9 @@ func (r *rig) hierarchyGoes() {
 		see there ns s: yes
 		see anchor a/s: Ok
 	`)
+	r.Eventually(func() string {
+		return r.Kubectl(r.t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="HierarchyKnown")].message}`).Stdout
+	}, patience, often).Should(gomega.ContainSubstring("hierarchyconfigurations.hnc.x-k8s.io: "))
 	before := r.Writes(r.t)
 	r.Consistently(func() float64 { return r.Writes(r.t) }, "5s", "500ms").Should(gomega.BeNumerically("<=", before+5), "it tries to write what it cannot")
 	r.applyCRDs()
