@@ -150,10 +150,10 @@ func TestLoad_refuses(t *testing.T) {
 			document: header + "scop: {}\nDeletion: {}\ndeletion: {labels: {strict: true}}\nscope: {namespaceSelector: {labels: {}}}\n",
 			want: []string{
 				"Deletion: Forbidden: there is no such field: known here are " +
-					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, scope",
+					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope",
 				"deletion.labels.strict: Forbidden: there is no such field: known here are karmada, kruise",
 				"scop: Forbidden: there is no such field: known here are " +
-					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, scope",
+					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope",
 				"scope.namespaceSelector.labels: Forbidden: there is no such field: known here are matchExpressions, matchLabels",
 			},
 		},
@@ -400,6 +400,8 @@ hierarchy:
   uncopiedLabels:
     - cattle.io/creator=norman
 kind: HoldfastConfiguration
+rootSync:
+  claims: true
 scope:
   namespaces:
     - '!kube-*'
