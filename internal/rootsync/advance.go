@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,8 +37,7 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 	}
 	if settings.Suspended {
 		r.stop()
-		r.undecided()
-		return nil
+		return r.undecided(ctx, rs)
 	}
 	if err := r.start(ctx); err != nil {
 		return err
@@ -46,11 +46,14 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 		if wrong != nil {
 			facts.Stalled = &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: wrong}
 		}
-		r.undecided()
-		return err
+		return errors.Join(err, r.undecided(ctx, rs))
 	}
 	facts.Progress = &report.Progress{}
-	r.read(ctx, settings, facts.Progress)
+	if !r.read(ctx, settings, facts.Progress) {
+		if err := r.undecided(ctx, rs); err != nil {
+			return err
+		}
+	}
 	r.declare(ctx, rs, settings)
 	return r.follow(settings, facts.Progress)
 }

@@ -29,28 +29,25 @@ type content struct {
 	parsed parse.Result
 }
 
-// read reads the newest commit, if that was not done yet, and says how far it has come.
-func (r *runner) read(ctx context.Context, settings spec.Settings, p *report.Progress) {
+// read reads the newest commit, if that was not done yet, and says how far it has come;
+// false if it cannot be said what it declares.
+func (r *runner) read(ctx context.Context, settings spec.Settings, p *report.Progress) bool {
 	tree, _, wrong := r.subscription.Latest()
 	p.Fetched = report.Result{Source: settings.Source}
 	if wrong != nil {
 		p.Fetched.Errors = []*knv.Error{wrong}
 	}
 	if tree == nil {
-		if p.Fetched.Running = wrong == nil; wrong != nil {
-			r.undecided()
-		}
-		return
+		p.Fetched.Running = wrong == nil
+		return p.Fetched.Running
 	}
 	p.Fetched.Commit = tree.Commit
 	if !r.load(ctx, tree.Commit, settings.Source.Dir) {
 		p.Fetched.Running = true // what it waits for comes with a wake
-		return
+		return true
 	}
 	r.content.tell(settings.Source, p)
-	if p.At != report.AtSync {
-		r.undecided()
-	}
+	return p.At == report.AtSync
 }
 
 // load reads a commit, if that was not done yet; false if that cannot be done now.

@@ -95,6 +95,7 @@ func TestOwnCluster(t *testing.T) {
 	t.Run("a hundred in the same namespaces do not fight", func(t *testing.T) { l.on(t).hundred() })
 	t.Run("namespaces do not all go at once, and a restart does not change that", func(t *testing.T) { l.on(t).empties() })
 	t.Run("who cannot say what it wants after a start keeps its namespaces", func(t *testing.T) { l.on(t).silent() })
+	t.Run("who has something in a namespace keeps it from going, though nobody knows what it wants", func(t *testing.T) { l.on(t).silentUser() })
 	t.Run("a restart of those who have nothing to do writes nothing", func(t *testing.T) {
 		l := l.on(t)
 		// The watch of a kind that comes later ends with the process too.
@@ -157,6 +158,22 @@ func (l *ledger) silent() {
 	l.repo("d").Reset(l.t, declared)
 	l.synced("d", declared)
 	l.Expect(l.object("ns", "q").GetResourceVersion()).To(gomega.Equal(version))
+}
+
+// silentUser has the branch of one that claims nothing, and uses a namespace, be gone
+// when the sync starts.
+func (l *ledger) silentUser() {
+	l.syncOf("de", ns("k"))
+	used := l.syncOf("us", cm("k", "of-us", "1"), "  override: {namespaceStrategy: explicit}")
+	l.repo("us").Drop(l.t)
+	l.Expect(l.Sync.Kill()).To(gomega.Succeed())
+	l.start(leaderless)
+	l.says("us", "KNV2004: ")
+	l.commit("de", "none.txt", "")
+	l.says("de", "namespace still in use: {k}, by RootSync {us}")
+	l.manager("cm", "k/of-us", "us")
+	l.repo("us").Reset(l.t, used)
+	l.synced("us", used)
 }
 
 // share is what RootSync i of a hundred has: objects in namespaces that others use too.

@@ -5,14 +5,17 @@ package rootsync
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
@@ -139,7 +142,7 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 		err = r.remove(ctx, rs, settings, &facts)
 	case invalid != nil:
 		facts.Stalled = &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: invalid}
-		r.undecided()
+		err = r.undecided(ctx, rs)
 	default:
 		err = r.advance(ctx, rs, settings, &facts)
 	}
@@ -173,12 +176,29 @@ func (r *runner) measured() measure {
 }
 
 // undecided says that nothing new is known of what the RootSync wants, so that others
-// need not wait for it.
-func (r *runner) undecided() {
-	if r.declared == nil {
-		r.s.registry.Excuse(r.sync)
-		r.s.stakesChanged(nil)
+// need not wait for it. What it has by its inventory is not lost to them meanwhile.
+func (r *runner) undecided(ctx context.Context, rs *configsyncv1beta1.RootSync) error {
+	if r.declared != nil || r.s.registry.Spoken(r.sync) {
+		return nil
 	}
+	store := group.New(r.s.o.Dynamic, r.sync)
+	if err := store.Load(ctx); err != nil {
+		return fmt.Errorf("read what it has: %w", err)
+	}
+	ids := sets.New(store.IDs()...)
+	has := sets.New[string]()
+	for id := range ids {
+		if id.IsNamespace() {
+			has.Insert(id.Name)
+			ids.Delete(id) // claims say whose a Namespace is
+		} else if id.Namespace != "" {
+			has.Insert(id.Namespace)
+		}
+	}
+	r.s.tell(r.s.declarers.set(r.sync, rs.CreationTimestamp.Time, ids))
+	r.s.registry.Excuse(r.sync, sets.List(has)...)
+	r.s.stakesChanged(nil)
+	return nil
 }
 
 // stop ends the engine, if there is one.

@@ -44,6 +44,9 @@ type Stake struct {
 	How How
 	// Since is when the RootSync was created.
 	Since time.Time
+	// Has says of one that is silent that it has objects in the namespace, or the
+	// Namespace itself, by its inventory.
+	Has bool
 }
 
 // claim is what a stake claims; false for what only needs the namespace.
@@ -294,10 +297,10 @@ func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string) {
 }
 
 // users are those who use the namespace beside one RootSync. One that is silent counts if
-// it has a claim.
+// it has a claim, or something there.
 func (r Ruling) users(but object.Sync) (users []string) {
 	for other, stake := range r.stakes {
-		if other != but && (stake.How != Silent || r.claimed(other)) {
+		if other != but && (stake.How != Silent || stake.Has || r.claimed(other)) {
 			users = append(users, "RootSync "+string(other))
 		}
 	}

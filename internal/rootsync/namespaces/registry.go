@@ -49,22 +49,25 @@ type Registry struct {
 	mu sync.Mutex
 	// expected are those that have not said yet; nil before it is known who there is.
 	expected sets.Set[object.Sync]
-	// silent are those that were waited for and have never said.
-	silent sets.Set[object.Sync]
+	// silent are those that were waited for and have never said, with the namespaces that
+	// they have to do with by their inventory.
+	silent map[object.Sync]sets.Set[string]
 	stakes map[object.Sync]map[string]Stake
 	byName map[string]Stakes
 }
 
 // NewRegistry makes a Registry that knows nothing.
 func NewRegistry() *Registry {
-	return &Registry{silent: sets.New[object.Sync](), stakes: map[object.Sync]map[string]Stake{}, byName: map[string]Stakes{}}
+	return &Registry{silent: map[object.Sync]sets.Set[string]{}, stakes: map[object.Sync]map[string]Stake{}, byName: map[string]Stakes{}}
 }
 
 // Expect says which RootSyncs there are, once, at the start.
 func (r *Registry) Expect(syncs ...object.Sync) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.silent = r.silent.Union(r.expected.Difference(sets.New(syncs...)))
+	for who := range r.expected.Difference(sets.New(syncs...)) {
+		r.silent[who] = nil
+	}
 	r.expected = sets.New(syncs...)
 	for who := range r.stakes {
 		r.expected.Delete(who)
@@ -95,14 +98,23 @@ func (r *Registry) Set(who object.Sync, w Wants) []string {
 }
 
 // Excuse says that nobody need wait for a RootSync: it cannot say what it wants now. What
-// it has said stays in force, and if it has said nothing what it has claimed.
-func (r *Registry) Excuse(who object.Sync) {
+// it has said stays in force, and if it has said nothing what it has claimed, and what it
+// has by its inventory.
+func (r *Registry) Excuse(who object.Sync, has ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expected.Delete(who)
 	if _, said := r.stakes[who]; !said {
-		r.silent.Insert(who)
+		r.silent[who] = sets.New(has...)
 	}
+}
+
+// Spoken says whether a RootSync has said what it wants, or was excused with what it has.
+func (r *Registry) Spoken(who object.Sync) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, said := r.stakes[who]
+	return said || r.silent[who] != nil
 }
 
 // Forget says that there is no such RootSync any more.
@@ -116,10 +128,10 @@ func (r *Registry) Forget(who object.Sync) []string {
 // silent is not known here, so that all namespaces may have changed.
 func (r *Registry) speaks(who object.Sync, changed []string) []string {
 	r.expected.Delete(who)
-	if !r.silent.Has(who) {
+	if _, silent := r.silent[who]; !silent {
 		return changed
 	}
-	r.silent.Delete(who)
+	delete(r.silent, who)
 	return sets.List(sets.KeySet(r.byName).Insert(changed...))
 }
 
@@ -156,11 +168,11 @@ func (r *Registry) Stakes(name string) Stakes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := maps.Clone(r.byName[name])
-	for who := range r.silent {
+	for who, has := range r.silent {
 		if out == nil {
 			out = Stakes{}
 		}
-		out[who] = Stake{How: Silent}
+		out[who] = Stake{How: Silent, Has: has.Has(name)}
 	}
 	return out
 }

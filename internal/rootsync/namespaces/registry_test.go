@@ -30,10 +30,10 @@ func TestRegistry(t *testing.T) {
 	if !r.Complete() {
 		t.Error("all have said what they want")
 	}
-	if diff := cmp.Diff(Stakes{"a": {Makes, epoch}, "b": {Needs, epoch}}, r.Stakes("x")); diff != "" {
+	if diff := cmp.Diff(Stakes{"a": {How: Makes, Since: epoch}, "b": {How: Needs, Since: epoch}}, r.Stakes("x")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(Stakes{"a": {Declares, epoch}}, r.Stakes("shop")); diff != "" {
+	if diff := cmp.Diff(Stakes{"a": {How: Declares, Since: epoch}}, r.Stakes("shop")); diff != "" {
 		t.Error(diff)
 	}
 	same := r.Set("a", Wants{Since: epoch, Declared: []string{"shop"}, Needed: []string{"x"}, Makes: true})
@@ -72,7 +72,7 @@ func TestRegistry_whoIsSilent(t *testing.T) {
 	r.Excuse("a")
 	r.Expect() // nobody waits for b any longer
 	r.Excuse("x")
-	if diff := cmp.Diff(Stakes{"a": {How: Silent}, "b": {How: Silent}, "x": {Makes, epoch}}, r.Stakes("shop")); diff != "" {
+	if diff := cmp.Diff(Stakes{"a": {How: Silent}, "b": {How: Silent}, "x": {How: Makes, Since: epoch}}, r.Stakes("shop")); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"mine", "shop"}, r.Set("a", Wants{Since: epoch, Declared: []string{"mine"}})); diff != "" {
@@ -81,7 +81,7 @@ func TestRegistry_whoIsSilent(t *testing.T) {
 	if diff := cmp.Diff([]string{"mine", "shop"}, r.Forget("b")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(Stakes{"x": {Makes, epoch}}, r.Stakes("shop")); diff != "" {
+	if diff := cmp.Diff(Stakes{"x": {How: Makes, Since: epoch}}, r.Stakes("shop")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -89,7 +89,7 @@ func TestRegistry_whoIsSilent(t *testing.T) {
 func TestJudge_whoIsSilent(t *testing.T) {
 	t.Parallel()
 	o := namespace(t, "there declared-by a|declared a 1; implicit x 2")
-	r, err := Judge(o, Stakes{"a": {How: Silent}, "x": {Makes, epoch.AddDate(0, 0, 2)}}, epoch)
+	r, err := Judge(o, Stakes{"a": {How: Silent}, "x": {How: Makes, Since: epoch.AddDate(0, 0, 2)}}, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,5 +105,31 @@ func TestJudge_whoIsSilent(t *testing.T) {
 		if fate, _ := r.FateOf("y"); fate != want {
 			t.Errorf("%s: %v, want %v", name, fate, want)
 		}
+	}
+}
+
+// One that is silent keeps others from taking away what it has something in.
+func TestFateOf_whoIsSilentAndHasSomethingThere(t *testing.T) {
+	t.Parallel()
+	registry := NewRegistry()
+	registry.Expect("b")
+	registry.Excuse("b", "shop")
+	if !registry.Spoken("b") || registry.Spoken("c") || !registry.Complete() {
+		t.Error("it is waited for whoever was excused")
+	}
+	for name, want := range map[string]Fate{"shop": Keep, "other": Prune} {
+		r, err := Judge(namespace(t, "declared-by a"), registry.Stakes(name), epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fate, users := r.FateOf("a"); fate != want {
+			t.Errorf("%s: %d, used by %v", name, fate, users)
+		}
+	}
+	if diff := cmp.Diff([]string{"x"}, registry.Set("b", Wants{Since: epoch, Needed: []string{"x"}})); diff != "" {
+		t.Error(diff)
+	}
+	if stakes := registry.Stakes("shop"); len(stakes) > 0 {
+		t.Errorf("it is still silent: %v", stakes)
 	}
 }
