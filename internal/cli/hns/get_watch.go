@@ -53,6 +53,14 @@ func (c *client) watch(ctx context.Context, t source, where *extent, found *list
 		note:   c.Notef,
 	}
 	known := found.known()
+	// All are members before the first of them is followed: who emits rows goes by that.
+	members := map[string]context.Context{}
+	if !where.everywhere() {
+		w.members = map[string]context.CancelFunc{}
+		for _, ns := range where.namespaces {
+			members[ns] = w.admit(ctx, ns)
+		}
+	}
 	if version, ok := found.versions[""]; ok {
 		w.whole = true
 		all := w.follower("", version, versions{})
@@ -61,15 +69,13 @@ func (c *client) watch(ctx context.Context, t source, where *extent, found *list
 		}
 		group.Go(func() error { return all.run(ctx) })
 	}
-	if !where.everywhere() {
-		w.members = map[string]context.CancelFunc{}
-		for _, ns := range where.namespaces {
-			ctx := w.admit(ctx, ns)
-			// One that could not be listed is not watched either.
-			if version, ok := found.versions[ns]; ok {
-				w.follow(ctx, w.follower(ns, version, known[ns]))
-			}
+	for ns, ctx := range members {
+		// One that could not be listed is not watched either.
+		if version, ok := found.versions[ns]; ok {
+			w.follow(ctx, w.follower(ns, version, known[ns]))
 		}
+	}
+	if !where.everywhere() {
 		if err := c.followMembers(ctx, where, w); err != nil {
 			return err
 		}
