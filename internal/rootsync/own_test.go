@@ -174,6 +174,7 @@ func (l *ledger) silentUser() {
 	l.manager("cm", "k/of-us", "us")
 	l.repo("us").Reset(l.t, used)
 	l.synced("us", used)
+	l.synced("de", l.commit("de", "x.yaml", ns("k")))
 }
 
 // share is what RootSync i of a hundred has: objects in namespaces that others use too.

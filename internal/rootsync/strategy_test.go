@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -56,26 +57,29 @@ func TestStrategy_asInConfigSync(t *testing.T) {
 	r.manager("ns", "n", "-")
 }
 
+// explicit makes a RootSync with the seed's annotation.
+func (r *rig) explicit(short string) {
+	r.t.Helper()
+	text := r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.repo(short).URL()))
+	r.Apply(r.t, object.SyncNamespace, strings.Replace(text, "\nspec:", "\n  annotations: {configsync.gke.io/namespace-strategy: explicit}\nspec:", 1))
+}
+
 // The rows of the seed's table, with the strategy by the seed's annotation.
 func TestStrategy_theSeedsTable(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	explicit := "configsync.gke.io/namespace-strategy=explicit"
 	one := r.commit("a", "x.yaml", ns("one")+cm("one", "of-a", "1"))
-	r.sync("a")
-	r.annotate("a", explicit)
+	r.explicit("a")
 	r.synced("a", one)
 	r.manager("ns", "one", "a")
 
 	r.commit("b", "x.yaml", cm("two", "of-b", "1"))
-	r.sync("b")
-	r.annotate("b", explicit)
+	r.explicit("b")
 	r.says("b", `namespaces "{two}" not found`)
 
 	// Declared by both: the older has it, the younger is told, and applies the rest.
 	r.commit("c", "x.yaml", ns("one")+cm("one", "of-c", "1"))
-	r.sync("c")
-	r.annotate("c", explicit)
+	r.explicit("c")
 	r.says("c", `KNV1060: The ":root_{c}" reconciler detected a management conflict with the ":root_{a}" reconciler.`)
 	r.manager("ns", "one", "a")
 	r.manager("cm", "one/of-c", "c")
