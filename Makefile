@@ -44,9 +44,22 @@ build: ## Build the two binaries into bin/, the plugin under its other names too
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w $(if $(VERSION),-X $(VERSION_VAR)=$(VERSION))' -o bin/ ./cmd/...
 	@cd bin; for name in kubectl-hns kubectl_complete-holdfast kubectl_complete-hns; do ln -sf kubectl-holdfast $$name; done
 
+.PHONY: image
+image: ## Build the manager's image into bin/image, as an OCI layout; BASE=image to put it on, such as one with git.
+	$(GO) run ./hack/image -o bin/image $(if $(VERSION),-version=$(VERSION)) $(if $(BASE),-base=$(BASE))
+
+.PHONY: krew
+krew: ## Build the plugin's archives and krew's manifest of a release into bin/krew; VERSION=1.2.3.
+	$(GO) run ./hack/krew -o bin/krew -version=$(VERSION)
+
 .PHONY: test
 test: ## Run all tests, race detector on; PKG=./internal/deletion/... RUN=TestName to choose.
 	@GO="$(GO)" hack/test.sh "$(or $(PKG),./...)" "$(RUN)"
+
+.PHONY: soak
+soak: ## Run all features under mixed load while managers are killed and the API server restarts; FOR=30m NAMESPACES=500.
+	@$(GO) run ./hack/localcluster > /dev/null
+	$(GO) test -count=1 -v -timeout 3h -run '^TestSoak$$' ./test/soak -soak.for=$(or $(FOR),30m) -soak.namespaces=$(or $(NAMESPACES),500)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s); FUZZ=name to choose.
@@ -58,22 +71,23 @@ bench: ## Measure Holdfast against the bare API server in the same run; ARGS=-ru
 	@$(GO) run ./test/bench $(ARGS)
 
 .PHONY: generate
-generate: ## Make deep copies, CRDs and the reference docs again from the types in api/ and the commands.
+generate: ## Make deep copies, CRDs and the reference docs from the types and commands, config/ from the chart.
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	@rm -f config/crd/*.yaml config/crd/hnc/*.yaml config/crd/configsync/*.yaml
 	$(TOOL) controller-gen crd paths=./api/holdfast/... output:crd:dir=config/crd
 	@# In a folder of their own, which "kubectl apply -f config/crd" passes by: the feature is off by
 	@# default, and a cluster may have HNC's.
 	$(TOOL) controller-gen crd paths=./api/hnc/... output:crd:dir=config/crd/hnc
-	$(GO) run ./hack/singletons config/crd/hnc/hnc.x-k8s.io_hierarchyconfigurations.yaml=hierarchy \
-		config/crd/hnc/hnc.x-k8s.io_hncconfigurations.yaml=config
+	$(GO) run ./hack/crd config/crd/hnc/hnc.x-k8s.io_hierarchyconfigurations.yaml:name=hierarchy \
+		config/crd/hnc/hnc.x-k8s.io_hncconfigurations.yaml:name=config
 	$(TOOL) controller-gen crd paths=./api/configsync/... paths=./api/kpt/... output:crd:dir=config/crd/configsync
-	$(GO) run ./hack/versions config/crd/configsync/configsync.gke.io_rootsyncs.yaml=v1alpha1
+	$(GO) run ./hack/crd config/crd/configsync/configsync.gke.io_rootsyncs.yaml:version=v1alpha1
 	@$(call reference,holdfast,api.md,The holdfast.dev API)
 	@$(call reference,hnc,hnc.md,The hnc.x-k8s.io API)
 	@$(call reference,configsync,configsync.md,The configsync.gke.io API)
 	@$(call reference,config,configuration.md,The configuration file)
 	$(GO) run ./hack/clidocs > docs/reference/cli.md
+	cd charts && $(GO) run ./manifests ..
 
 # $(call reference,folder of api,file of docs/reference,title)
 reference = echo 'crd-ref-docs api/$(1) > docs/reference/$(2)'; \
@@ -85,6 +99,7 @@ reference = echo 'crd-ref-docs api/$(1) > docs/reference/$(2)'; \
 fmt: ## Format the code and sort its imports.
 	$(TOOL) golangci-lint fmt . kwok localcluster
 	@lint=$$($(TOOL) -n golangci-lint); cd test/clients; set -x; "$$lint" fmt --config=../../.golangci.yml .
+	@lint=$$($(TOOL) -n golangci-lint); cd charts; set -x; "$$lint" fmt --config=../.golangci.yml .
 
 .PHONY: lint
 lint: ## Lint; the dependency rules of the tree are among the linters.
@@ -93,18 +108,19 @@ lint: ## Lint; the dependency rules of the tree are among the linters.
 	@# compilation of Kubernetes serves both.
 	@$(GO) run ./hack/localcluster
 	@lint=$$($(TOOL) -n golangci-lint); cd test/clients; set -x; "$$lint" run --config=../../.golangci.yml
+	@lint=$$($(TOOL) -n golangci-lint); cd charts; set -x; "$$lint" run --config=../.golangci.yml
 	@lint=$$($(TOOL) -n golangci-lint); flags=$$($(GO) env GOFLAGS); set -x; \
 		for module in kwok localcluster; do \
 			(cd $$module; CGO_ENABLED=0 GOFLAGS="$$flags -trimpath" "$$lint" run --config=../.golangci.yml); \
 		done
 
 .PHONY: verify
-verify: ## What CI checks before the tests: generated files, go.mod files, lint, nothing uncommitted.
-	@MAKE="$(MAKE)" GO="$(GO)" hack/verify.sh
+verify: ## What CI checks before the tests: generated files, go.mod files, lint, vulnerabilities, nothing uncommitted.
+	@MAKE="$(MAKE)" GO="$(GO)" VULNDB="$(VULNDB)" VULNCHECK="$(VULNCHECK)" hack/verify.sh
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities in what Holdfast calls; needs the Go vulnerability database.
-	$(TOOL) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
+	@GO="$(GO)" VULNDB="$(VULNDB)" hack/vulncheck.sh
 
 .PHONY: clean
 clean: ## Remove bin/ and .local/; the built control plane stays in its cache.

@@ -51,7 +51,7 @@ func rootSyncs(p place) chapter {
 	steps := []step{
 		{
 			why:     "RootSyncs are the kind of Config Sync, and take a workload and an identity of their own",
-			kubectl: []string{"apply", "--server-side", "-f", "config/crd/configsync", "-f", "config/rbac/sync.yaml"}, says: "rootsyncs.configsync.gke.io serverside-applied",
+			kubectl: []string{"apply", "--server-side", "-f", "config/namespaces/config-management-system.yaml", "-f", "config/crd/configsync", "-f", "config/rbac/sync.yaml"}, says: "rootsyncs.configsync.gke.io serverside-applied",
 		},
 		{
 			does: "three Git repositories are made, and one process starts that is to sync all of them",
@@ -90,7 +90,7 @@ func threeSyncs(dir string) []step {
 			kubectl: []string{"apply", "-f", "-"}, stdin: rootSync(dir, "x") + rootSync(dir, "y"), says: "sync-y created",
 		},
 		{kubectl: []string{"get", "configmap", "cm-y", "-n", common}, says: "cm-y", soon: true},
-		{why: "The older of the two has made it along the way", kubectl: whose, says: ":root_sync-x", soon: true},
+		{why: "One of the two has made it along the way, whichever was fetched first", kubectl: whose, says: ":root_sync-", soon: true},
 		{
 			why:     "sync-a declares the namespace, and comes last",
 			kubectl: []string{"apply", "-f", "-"}, stdin: rootSync(dir, "a"), says: "sync-a created",

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/kwok"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -54,8 +55,8 @@ func (p place) tellsTrees() bool { return p.theirTrees == "" }
 // story is everything that is told.
 func story(p place) []chapter {
 	return []chapter{
-		installation(), protectionByLabel(p.namespace), consequences(p.namespace), evictions(p.local), trees(p), rootSyncs(p), outage(p),
-		emergencyStop(p.namespace),
+		installation(), protectionByLabel(p.namespace), consequences(p.namespace), evictions(p.local), trees(p), rootSyncs(p),
+		serviceAccounts(p), outage(p), emergencyStop(p.namespace),
 	}
 }
 
@@ -68,6 +69,10 @@ var isReady = step{
 
 func installation() chapter {
 	return chapter{title: "Installing Holdfast", steps: []step{
+		{
+			why:     "A real API server, of the version that was asked for",
+			kubectl: []string{"version"}, says: "Server Version: v" + os.Getenv(cluster.VersionVariable),
+		},
 		{
 			why:     "Holdfast's manifests: a CRD, a namespace, an identity with exactly the rights it needs, and the anchor",
 			kubectl: manager.InstallArgs, says: "clusterrole.rbac.authorization.k8s.io/holdfast-anchor",

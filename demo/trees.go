@@ -17,13 +17,16 @@ var forest = []string{"-f", "config/crd/hnc", "-f", "config/rbac/hierarchy.yaml"
 
 // keepTrees turns trees on, on an existing cluster for the story's namespaces
 // alone: the others would get labels that nobody asked for.
-func keepTrees(p place) string {
+func keepTrees(p place) string { return keepTreesAnd(p, "") }
+
+// keepTreesAnd is keepTrees with more in the configuration.
+func keepTreesAnd(p place, more string) string {
 	included := ""
 	if !p.local {
 		included = `\n  includedNamespaces: ` + p.namespace + `(-.*)?`
 	}
 	return `{"data": {"config.yaml": "apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\nhierarchy:\n  mode: Enforce` +
-		included + `\n"}}`
+		included + `\n` + more + `"}}`
 }
 
 // The stages of a team, below the namespace of the story.
@@ -91,6 +94,10 @@ func shared(ns string) []step {
 // mistakes are refused, with the reason.
 func mistakes(ns string) []step {
 	return []step{
+		{
+			why:     "A kind that has just been added is guarded a moment later, when the API server acts on the rule",
+			kubectl: []string{"delete", "secret", "payment", "-n", stageLive(ns), "--dry-run=server"}, refused: true, says: "this is a copy", soon: true,
+		},
 		{
 			why:     "What is refused says why: a copy is changed where it comes from",
 			kubectl: []string{"delete", "secret", "payment", "-n", stageLive(ns)}, refused: true,

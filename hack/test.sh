@@ -59,12 +59,19 @@ if [ ${#slow[@]} -gt 0 ]; then
   "$go" run ./hack/localcluster
   [ -z "${HOLDFAST_KUBECONFIG:-}" ] || test+=(-p 1) # one Holdfast at a time
   say "Tests against a real API server: ${#slow[@]} packages"
-  "$go" "${test[@]}" -timeout 20m "${slow[@]}"
+  "$go" "${test[@]}" -timeout 40m "${slow[@]}"
 fi
 
 if [ "$packages" = ./... ] && [ -z "$run" ]; then
+  say 'The story of the demo on Kubernetes 1.36, the oldest version that is tested'
+  HOLDFAST_KUBERNETES=1.36 "$go" run ./hack/localcluster
+  HOLDFAST_KUBERNETES=1.36 "$go" "${test[@]}" -timeout 20m -run '^TestRun_theWholeStory' ./demo
+
   say 'Tests with the clients of other projects, which are a module of their own'
   (cd test/clients && "$go" "${test[@]}" -timeout 20m ./...)
+
+  say 'Tests of the chart, which are a module of their own because of Helm'
+  (cd charts && "$go" "${test[@]}" -timeout 20m ./...)
 
   say 'Tests of the local control plane itself'
   # With the flags of the control plane's own build, one compilation of Kubernetes serves both.

@@ -17,12 +17,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/render"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/source/git/helper"
 )
 
 // Main runs the manager and returns the exit code of the process.
 func Main() int {
 	if code, asked := helper.Main(); asked { // by git, which the sync runs
+		return code
+	}
+	if code, asked := render.Main(); asked { // by the sync
 		return code
 	}
 	ctx := ctrl.SetupSignalHandler()
@@ -70,6 +74,7 @@ func newWorkload(name, short string, sets cliflag.NamedFlagSets, validate func()
 			if err := setupLogging(common.LogLevel); err != nil {
 				return err
 			}
+			collectAtFirst()
 			return start(cmd.Context())
 		},
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/platform/features"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/serviceaccount"
 )
 
 // loadConfiguration reads the configuration that the process starts with.
@@ -114,7 +115,11 @@ func (g *guard) readEnvironment() error {
 	if err != nil {
 		return err
 	}
-	for _, note := range env.Notes {
+	accounts, err := serviceaccount.ReadEnvironment(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	for _, note := range append(env.Notes, accounts.Notes...) {
 		ctrl.Log.Error(nil, "Environment", "note", note)
 	}
 	given, err := g.options.Hierarchy.Read()
@@ -124,7 +129,7 @@ func (g *guard) readEnvironment() error {
 	for _, note := range given.Notes {
 		ctrl.Log.Info("Flag of HNC", "note", note)
 	}
-	g.overrides = slices.Concat(env.Overrides, given.Overrides)
+	g.overrides = slices.Concat(env.Overrides, accounts.Overrides, given.Overrides)
 	return nil
 }
 
@@ -144,11 +149,13 @@ func (g *guard) configurationWebhook() []admission.Webhook {
 	if o.ConfigMap == "" {
 		return nil
 	}
+	const name = "configuration.holdfast.dev"
+	checks := config.NewWebhook(g.loader(), o.configMapName(), g.mgr.GetScheme())
 	return []admission.Webhook{{
-		Name:    "configuration.holdfast.dev",
+		Name:    name,
 		Mode:    configv1alpha1.ModeEnforce,
 		Path:    config.WebhookPath,
-		Handler: &webhook.Admission{Handler: config.NewWebhook(g.loader(), o.configMapName(), g.mgr.GetScheme())},
+		Handler: &webhook.Admission{Handler: admission.Refusing(name, checks)},
 		Scope: scope.Selection{NamespaceSelector: &metav1.LabelSelector{
 			MatchLabels: map[string]string{corev1.LabelMetadataName: o.Namespace},
 		}},

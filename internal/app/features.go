@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership/writers"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/serviceaccount"
 )
 
 // feature is what the process needs to know of a feature.
@@ -88,6 +89,20 @@ func (g *guard) newFeatures() ([]feature, error) {
 	}
 	keep.RegisterMetrics(metrics.Registry)
 	admit.RegisterMetrics(metrics.Registry)
+	accounts := serviceaccount.New(serviceaccount.Options{
+		Manager: g.mgr, Dynamic: g.dynamic, Metadata: g.metadata, Kinds: g.kinds,
+		Config: func() (configv1alpha1.ServiceAccountsConfiguration, scope.Scope) {
+			c := g.config.Current()
+			s, err := scope.Compile(c.Scope, c.ServiceAccounts.Scope)
+			if err != nil { // the loader has compiled it
+				ctrl.Log.Error(err, "Scope cannot be compiled")
+			}
+			return c.ServiceAccounts, s
+		},
+		Patching: func() bool { return g.gates.Enabled(serviceaccount.PatchingGate) },
+		Changed:  g.status.Wake,
+	})
+	accounts.RegisterMetrics(metrics.Registry)
 	return []feature{
 		{
 			name:  "deletion",
@@ -132,13 +147,28 @@ func (g *guard) newFeatures() ([]feature, error) {
 			ready:      trees.Ready,
 			conditions: trees.Conditions,
 		},
+		{
+			name: "serviceAccounts",
+			mode: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Mode {
+				return configv1alpha1.Mode(c.ServiceAccounts.Mode)
+			},
+			scope: func(c *configv1alpha1.HoldfastConfiguration) configv1alpha1.Scope { return c.ServiceAccounts.Scope },
+			webhooks: func(c *configv1alpha1.HoldfastConfiguration, _ scope.Scope) []admission.Webhook {
+				return accounts.Webhooks(c.ServiceAccounts)
+			},
+			setup:      accounts.SetupWithManager,
+			wake:       accounts.Wake,
+			ready:      accounts.Ready,
+			conditions: accounts.Conditions,
+		},
 	}, nil
 }
 
 // gateSpecs are the feature gates of all features.
 var gateSpecs = map[featuregate.Feature]featuregate.VersionedSpecs{
-	deletion.ByDefaultGate: {{Version: version.MustParse("0.1"), Default: false, PreRelease: featuregate.Alpha}},
-	eviction.ResponderGate: {{Version: version.MustParse("0.1"), Default: false, PreRelease: featuregate.Alpha}},
+	serviceaccount.PatchingGate: serviceaccount.PatchingSpecs,
+	deletion.ByDefaultGate:      {{Version: version.MustParse("0.1"), Default: false, PreRelease: featuregate.Alpha}},
+	eviction.ResponderGate:      {{Version: version.MustParse("0.1"), Default: false, PreRelease: featuregate.Alpha}},
 }
 
 // crdGroups are the groups of the CRDs that Holdfast brings.
@@ -157,7 +187,7 @@ func (g *guard) featureStatus(c *configv1alpha1.HoldfastConfiguration) []v1alpha
 func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.Self) (admission.Declaration, error) {
 	self.Mode = c.Admission.SelfProtection
 	self.CRDGroups = crdGroups
-	d := admission.Declaration{Policies: []admission.Policy{self.Policy()}, Webhooks: g.configurationWebhook()}
+	d := admission.Declaration{Policies: self.Policies(), Webhooks: g.configurationWebhook()}
 	marked := configv1alpha1.ModeOff
 	for _, f := range g.features {
 		s, err := scope.Compile(c.Scope, f.scope(c))

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -52,6 +53,7 @@ type guard struct {
 	status    *status.Reconciler
 	kinds     *inventory.Kinds
 	inventory *dormant
+	crds      *featureCRDs
 	metadata  metadata.Interface
 	dynamic   dynamic.Interface
 	clientset kubernetes.Interface
@@ -75,7 +77,7 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	if err := require(ctx, direct); err != nil {
+	if err := require(ctx, direct, o.crds(direct)); err != nil {
 		return nil, err
 	}
 	if err := refuseSecond(ctx, direct, o); err != nil {
@@ -87,6 +89,10 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 	}
 	if err := g.configure(ctx, direct); err != nil {
 		return nil, err
+	}
+	g.crds = newFeatureCRDs(o.crds(direct), g.config.Current)
+	if err := g.crds.apply(ctx); err != nil { // the other features do not wait for it
+		ctrl.Log.Error(err, "CustomResourceDefinitions are not applied yet")
 	}
 	if g.mgr, err = g.newManager(rc, scheme); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
@@ -143,6 +149,9 @@ func restConfig(kubeconfig, userAgent string) (*rest.Config, error) {
 	}
 	rc.QPS = -1
 	rc.UserAgent = userAgent
+	// The API server is near. Each watch would cost a compressor there and a window here, more
+	// than all else that is kept for most kinds.
+	rc.DisableCompression = true
 	return rc, nil
 }
 
@@ -152,12 +161,26 @@ func (g *guard) newManager(rc *rest.Config, scheme *schemeType) (ctrl.Manager, e
 	if err != nil {
 		return nil, err
 	}
-	return ctrl.NewManager(rc, ctrl.Options{
+	options := o.managerOptions(name, scheme, cacheOptions(o, g.secretName()))
+	options.WebhookServer = webhook.NewServer(webhook.Options{
+		Host: host,
+		Port: port,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return g.certs.GetCertificate(hello) }
+		}},
+	})
+	return ctrl.NewManager(rc, options)
+}
+
+// managerOptions are those of every workload; the name is that of its lease.
+func (o *Common) managerOptions(name string, scheme *schemeType, cached cache.Options) ctrl.Options {
+	return ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cacheOptions(o, g.secretName()),
+		Cache:                         cached,
 		Client:                        client.Options{Cache: &client.CacheOptions{}},
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
 		HealthProbeBindAddress:        o.ProbeBindAddress,
+		PprofBindAddress:              o.PprofBindAddress,
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionID:              name,
 		LeaderElectionNamespace:       o.Namespace,
@@ -165,14 +188,7 @@ func (g *guard) newManager(rc *rest.Config, scheme *schemeType) (ctrl.Manager, e
 		LeaseDuration:                 &o.LeaseDuration,
 		RenewDeadline:                 &o.RenewDeadline,
 		RetryPeriod:                   &o.RetryPeriod,
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Host: host,
-			Port: port,
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-				c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return g.certs.GetCertificate(hello) }
-			}},
-		}),
-	})
+	}
 }
 
 // setup makes the parts and connects them.
@@ -206,9 +222,9 @@ func (g *guard) setup(ctx context.Context) error {
 		return err
 	}
 	for _, w := range declared.Webhooks {
-		mgr.GetWebhookServer().Register(w.Path, w.Handler)
+		mgr.GetWebhookServer().Register(w.Path, toTheEnd(w.Handler))
 	}
-	admission.RegisterMetrics(metrics.Registry)
+	admission.RegisterMetrics(metrics.Registry, declared.Webhooks)
 	marks.RegisterMetrics(metrics.Registry)
 	status.RegisterMetrics(metrics.Registry)
 	if err := config.RegisterMetrics(metrics.Registry, g.config); err != nil {
@@ -228,6 +244,7 @@ func (g *guard) configurationChanged() {
 	g.admission.Wake()
 	g.status.Wake()
 	g.inventory.Wake()
+	g.crds.Wake()
 	for _, f := range g.features {
 		f.wake()
 	}
@@ -246,13 +263,16 @@ func (g *guard) addToManager(ctx context.Context) error {
 			return fmt.Errorf("set up controller: %w", err)
 		}
 	}
-	// The kinds that the API server serves are for deletions and trees.
+	// The kinds that the API server serves are for deletions, trees and accounts.
 	g.inventory = newDormant(g.kinds, func() bool {
 		c := g.config.Current()
-		return c.Deletion.Mode != configv1alpha1.ModeOff || c.Hierarchy.Mode != configv1alpha1.ModeOff
+		return c.Deletion.Mode != configv1alpha1.ModeOff || c.Hierarchy.Mode != configv1alpha1.ModeOff ||
+			c.ServiceAccounts.Mode != configv1alpha1.ServiceAccountsOff
 	})
-	if err := mgr.Add(g.inventory); err != nil {
-		return err
+	for _, r := range []manager.Runnable{g.inventory, g.crds} {
+		if err := mgr.Add(r); err != nil {
+			return err
+		}
 	}
 	for _, f := range g.features {
 		if err := f.setup(ctx, mgr); err != nil {

@@ -28,11 +28,15 @@ type Common struct {
 	ConfigFile   string
 	ConfigMap    string
 	FeatureGates string
+	// ApplyCRDs has the workload apply its CustomResourceDefinitions when it starts.
+	ApplyCRDs bool
+
 	// EmulatedVersion of Holdfast, whose feature gates are as mature as then.
 	EmulatedVersion string
 
 	MetricsBindAddress string
 	ProbeBindAddress   string
+	PprofBindAddress   string
 
 	LeaderElect   bool
 	LeaseDuration time.Duration
@@ -58,6 +62,7 @@ type Options struct {
 func newCommon() Common {
 	return Common{
 		Namespace:          "holdfast-system",
+		ApplyCRDs:          true,
 		MetricsBindAddress: ":8080",
 		ProbeBindAddress:   ":8081",
 		LeaderElect:        true,
@@ -94,6 +99,8 @@ func (o *Common) addClusterFlags(fs *pflag.FlagSet) {
 		"kubeconfig of the API server to work on. Without it, the one that the pod runs in.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"namespace in that API server that Holdfast keeps its own objects in.")
+	fs.BoolVar(&o.ApplyCRDs, "apply-crds", o.ApplyCRDs,
+		"apply the CustomResourceDefinitions of the features that are on, and upgrade them. None is ever deleted, or made older.")
 }
 
 func (o *Common) addConfigurationFlags(fs *pflag.FlagSet) {
@@ -120,6 +127,8 @@ func (o *Options) addWebhookFlags(fs *pflag.FlagSet) {
 func (o *Common) addOperationFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress, "address of /metrics; 0 serves none.")
 	fs.StringVar(&o.ProbeBindAddress, "health-probe-bind-address", o.ProbeBindAddress, "address of /healthz and /readyz; 0 serves none.")
+	fs.StringVar(&o.PprofBindAddress, "pprof-bind-address", o.PprofBindAddress,
+		"address of /debug/pprof, for a look into time and memory; whoever reaches it reads them, so keep it on loopback. Default: none.")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect,
 		"let one of several replicas write.")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,

@@ -51,26 +51,30 @@ func newScheme() (*schemeType, error) {
 	return scheme, nil
 }
 
-const crdRemedy = "apply Holdfast's CustomResourceDefinitions first, those in config/crd"
+// require checks that the API server serves what Holdfast stands on. What is not its own
+// comes first: where Holdfast cannot run it leaves nothing behind.
+func require(ctx context.Context, c client.Client, own *ownCRDs) error {
+	err := serves(ctx, c, "Holdfast needs Kubernetes 1.30 or newer, with ValidatingAdmissionPolicies on",
+		&admissionregistrationv1.ValidatingAdmissionPolicy{}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{})
+	if err != nil {
+		return err
+	}
+	if err := own.apply(ctx, v1alpha1.GroupName); err != nil {
+		return err
+	}
+	return serves(ctx, c, "apply Holdfast's CustomResourceDefinitions first, those in config/crd",
+		&v1alpha1.Holdfast{}, &v1alpha1.ResourceDeletionProtection{}, &v1alpha1.DeletionOverride{}, &v1alpha1.EvictionPolicy{}, &v1alpha1.ServiceAccountTemplate{})
+}
 
-// require checks that the API server serves what Holdfast stands on.
-func require(ctx context.Context, c client.Client) error {
-	for _, r := range []struct {
-		object client.Object
-		remedy string
-	}{
-		{&admissionregistrationv1.ValidatingAdmissionPolicy{}, "Holdfast needs Kubernetes 1.30 or newer"},
-		{&v1alpha1.Holdfast{}, crdRemedy},
-		{&v1alpha1.ResourceDeletionProtection{}, crdRemedy},
-		{&v1alpha1.DeletionOverride{}, crdRemedy},
-		{&v1alpha1.EvictionPolicy{}, crdRemedy},
-	} {
+// serves says which kind the API server does not serve, and what helps.
+func serves(ctx context.Context, c client.Client, remedy string, objects ...client.Object) error {
+	for _, o := range objects {
 		err := retry(ctx, func(context.Context) error {
-			_, err := c.IsObjectNamespaced(r.object)
+			_, err := c.IsObjectNamespaced(o)
 			return err
 		})
 		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the API server does not serve %T: %s", r.object, r.remedy)
+			return fmt.Errorf("the API server does not serve %T: %s", o, remedy)
 		}
 		if err != nil {
 			return fmt.Errorf("ask the API server what it serves: %w", err)
@@ -157,6 +161,7 @@ func cacheOptions(o *Options, secret string) cache.Options {
 		&v1alpha1.ResourceDeletionProtection{}: {},
 		&v1alpha1.DeletionOverride{}:           {},
 		&v1alpha1.EvictionPolicy{}:             {},
+		&v1alpha1.ServiceAccountTemplate{}:     {},
 	}
 	if o.ConfigMap != "" {
 		byObject[&corev1.ConfigMap{}] = named(o.ConfigMap)
@@ -183,6 +188,7 @@ func cachedObjects(o *Options) []client.Object {
 		&v1alpha1.ResourceDeletionProtection{},
 		&v1alpha1.DeletionOverride{},
 		&v1alpha1.EvictionPolicy{},
+		&v1alpha1.ServiceAccountTemplate{},
 	}
 	if o.ConfigMap != "" {
 		objects = append(objects, &corev1.ConfigMap{})

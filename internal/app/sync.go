@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
@@ -89,7 +90,7 @@ func runSync(ctx context.Context, o *SyncOptions) error {
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	if err := requireSync(ctx, direct); err != nil {
+	if err := requireSync(ctx, direct, o.crds(direct)); err != nil {
 		return err
 	}
 	store, err := syncConfiguration(ctx, o, direct)
@@ -107,6 +108,9 @@ func runSync(ctx context.Context, o *SyncOptions) error {
 		return err
 	}
 	if err := addSync(ctx, mgr, rc, o, store); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return awaitConfigSync(ctx, direct) })); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -144,8 +148,12 @@ func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOpti
 	if err := mgr.Add(kinds); err != nil {
 		return err
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program, which renders in a process of its own: %w", err)
+	}
 	s := rootsync.New(rootsync.Options{
-		Manager: mgr, REST: rc, Dynamic: d, Metadata: m, Kinds: kinds, Dir: o.CacheDir, Clock: clock.RealClock{},
+		Manager: mgr, REST: rc, Dynamic: d, Metadata: m, Kinds: kinds, Dir: o.CacheDir, Program: program, Clock: clock.RealClock{},
 		Config: func() configv1alpha1.RootSyncConfiguration { return store.Current().RootSync },
 	})
 	if err := s.SetupWithManager(mgr); err != nil {
@@ -176,28 +184,21 @@ func newSyncManager(rc *rest.Config, scheme *schemeType, o *SyncOptions) (ctrl.M
 			Namespaces: map[string]cache.Config{o.Namespace: {}}, Field: fields.OneTermEqualSelector("metadata.name", o.ConfigMap),
 		}
 	}
-	return ctrl.NewManager(rc, ctrl.Options{
-		Scheme: scheme,
-		Cache: cache.Options{
-			ByObject: byObject, ReaderFailOnMissingInformer: true, DefaultTransform: cache.TransformStripManagedFields(),
-		},
-		Client:                        client.Options{Cache: &client.CacheOptions{}},
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
-		HealthProbeBindAddress:        o.ProbeBindAddress,
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              syncName,
-		LeaderElectionNamespace:       o.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &o.LeaseDuration,
-		RenewDeadline:                 &o.RenewDeadline,
-		RetryPeriod:                   &o.RetryPeriod,
-	})
+	return ctrl.NewManager(rc, o.managerOptions(syncName, scheme, cache.Options{
+		ByObject: byObject, ReaderFailOnMissingInformer: true, DefaultTransform: cache.TransformStripManagedFields(),
+	}))
 }
 
-// requireSync checks that the API server serves what RootSyncs stand on, and that nobody
-// else has them.
-func requireSync(ctx context.Context, c client.Client) error {
+// requireSync checks that nobody else has RootSyncs, and that the API server serves what
+// they stand on, once that is applied.
+func requireSync(ctx context.Context, c client.Client, own *ownCRDs) error {
 	const remedy = "apply config/crd/configsync first"
+	if err := refuseConfigSync(ctx, c); err != nil {
+		return err
+	}
+	if err := own.apply(ctx, configsyncv1beta1.GroupName, kptv1alpha1.GroupName); err != nil {
+		return err
+	}
 	for _, o := range []client.Object{&configsyncv1beta1.RootSync{}, &kptv1alpha1.ResourceGroup{}} {
 		err := retry(ctx, func(context.Context) error {
 			_, err := c.IsObjectNamespaced(o)
@@ -210,25 +211,55 @@ func requireSync(ctx context.Context, c client.Client) error {
 			return fmt.Errorf("ask the API server what it serves: %w", err)
 		}
 	}
-	return refuseConfigSync(ctx, c)
+	return nil
 }
+
+// configSyncInterval is how often Config Sync is looked for while RootSyncs are followed.
+const configSyncInterval = 15 * time.Second
 
 // refuseConfigSync fails while Config Sync runs: it holds no lease that would keep the
 // two apart, and both would write the same objects.
 func refuseConfigSync(ctx context.Context, c client.Client) error {
+	var runs error
+	if err := retry(ctx, func(ctx context.Context) (err error) {
+		runs, err = configSync(ctx, c)
+		return err
+	}); err != nil {
+		return fmt.Errorf("look for Config Sync: %w", err)
+	}
+	return runs
+}
+
+// awaitConfigSync ends the process that leads when Config Sync comes to run beside it: the
+// next one refuses to start until somebody has decided. Without an answer it goes on.
+func awaitConfigSync(ctx context.Context, c client.Client) error {
+	ticker := time.NewTicker(configSyncInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if runs, err := configSync(ctx, c); err == nil && runs != nil {
+			return runs
+		}
+	}
+}
+
+// configSync says that Config Sync runs, as an error; err is why that is not known.
+func configSync(ctx context.Context, c client.Client) (runs, err error) {
 	const name = "reconciler-manager"
 	d := &appsv1.Deployment{}
-	err := retry(ctx, func(ctx context.Context) error {
-		return c.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: name}, d)
-	})
+	err = c.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: name}, d)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return nil, nil
 	case err != nil:
-		return fmt.Errorf("look for Config Sync: %w", err)
+		return nil, err
 	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0 && d.Status.Replicas == 0:
-		return nil
+		return nil, nil
 	}
 	return fmt.Errorf("refuse to run beside Config Sync: the Deployment %s in %s has replicas. Two that sync the same RootSyncs work against each other: "+
-		"kubectl scale deployment %s -n %s --replicas=0, then delete its reconcilers, as docs/guides/from-config-sync.md says", name, object.SyncNamespace, name, object.SyncNamespace)
+		"kubectl scale deployment %s -n %s --replicas=0, then delete its reconcilers, as docs/guides/from-config-sync.md says", name, object.SyncNamespace, name, object.SyncNamespace), nil
 }

@@ -19,7 +19,7 @@ import (
 
 // whoAmI is who the API server takes the user for, impersonation included.
 func (c *clients) whoAmI(ctx context.Context) (authenticationv1.UserInfo, error) {
-	config, err := c.config()
+	config, err := c.Config()
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}
@@ -43,7 +43,7 @@ type access struct {
 }
 
 func (c *clients) may(ctx context.Context, what authorizationv1.ResourceAttributes) (access, error) {
-	config, err := c.config()
+	config, err := c.Config()
 	if err != nil {
 		return access{}, err
 	}

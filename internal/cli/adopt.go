@@ -70,7 +70,7 @@ and -o yaml give an HNCAdoption: found, notes, configuration, steps with name, s
   kubectl holdfast adopt hnc --back`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Namespace = *c.flags.Namespace; o.Namespace == "" { // that of the kubeconfig does not count
+			if o.Namespace = *c.Flags.Namespace; o.Namespace == "" { // that of the kubeconfig does not count
 				o.Namespace = defaultNamespace
 			}
 			if err := validateAdoption(o); err != nil {
@@ -102,5 +102,5 @@ func validateAdoption(o adopt.Options) error {
 }
 
 func (c *clients) adoptHNC(ctx context.Context, o adopt.Options) error {
-	return adopt.Run(ctx, c.Streams, c.flags, o)
+	return adopt.Run(ctx, c.Streams, c.Flags, o)
 }

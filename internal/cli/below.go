@@ -126,7 +126,7 @@ func (c *clients) lookAtUse(ctx context.Context, t target) (target, error) {
 	if !matters || !policy.CanBeUsed(r) || r == crdsKind.GroupResource() {
 		return t, nil // of a definition its instances are looked at anyway
 	}
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return t, err
 	}

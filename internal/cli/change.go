@@ -58,7 +58,7 @@ type changer struct {
 }
 
 func (c *clients) change(ctx context.Context, o *changeOptions, ch change) error {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *changer) findEverywhere(ctx context.Context) ([]target, []error) {
 	ns := ""
 	if !r.allNamespaces {
 		var err error
-		if ns, err = r.namespace(); err != nil {
+		if ns, err = r.Namespace(); err != nil {
 			return nil, []error{err}
 		}
 	}
@@ -156,7 +156,7 @@ func leftOutNote(resources []string) string {
 func (r *changer) nothingFound() error {
 	where := "any namespace"
 	if !r.allNamespaces {
-		ns, err := r.namespace()
+		ns, err := r.Namespace()
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 
 // listAll lists the objects of one of Holdfast's own kinds, as they are served.
 func (c *clients) listAll(ctx context.Context, k kind) (*unstructured.UnstructuredList, error) {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (c *clients) overridesByTarget(ctx context.Context) (map[string][]v1alpha1.
 
 // listOwn is listAll for explanations: nil for a kind that is not served.
 func (c *clients) listOwn(ctx context.Context, k kind) (*unstructured.UnstructuredList, error) {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (c *clients) listOwn(ctx context.Context, k kind) (*unstructured.Unstructur
 // far as one may know: none where APIServices may not be listed.
 func (c *clients) aggregated(ctx context.Context) sets.Set[string] {
 	out := sets.New[string]()
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return out
 	}

@@ -32,7 +32,7 @@ func (c *clients) completeConfigFlags(root *cobra.Command) {
 		return c.names(cmd.Context(), namespacesKind, ""), cobra.ShellCompDirectiveNoFileComp
 	})
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		config, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+		config, err := c.Flags.ToRawKubeConfigLoader().RawConfig()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -68,7 +68,7 @@ func (c *clients) completeObjects(cmd *cobra.Command, args []string, typed strin
 // types are the kinds as kubectl takes them. The cache on disk is good enough
 // at a prompt.
 func (c *clients) types() []string {
-	client, err := c.flags.ToDiscoveryClient()
+	client, err := c.Flags.ToDiscoveryClient()
 	if err != nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (c *clients) namesOf(ctx context.Context, typed string) []string {
 	}
 	k, ns := kindOf(mapping), ""
 	if k.Namespaced {
-		if ns, err = c.namespace(); err != nil {
+		if ns, err = c.Namespace(); err != nil {
 			return nil
 		}
 	}
@@ -107,7 +107,7 @@ func (c *clients) namesOf(ctx context.Context, typed string) []string {
 }
 
 func (c *clients) names(ctx context.Context, k kind, namespace string) []string {
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (c *clients) completeNamesOf(k kind, several bool) cobra.CompletionFunc {
 		}
 		ns, err := "", error(nil)
 		if k.Namespaced {
-			if ns, err = c.namespace(); err != nil {
+			if ns, err = c.Namespace(); err != nil {
 				return nil, done
 			}
 		}

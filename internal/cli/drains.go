@@ -72,7 +72,7 @@ type waitingItem struct {
 }
 
 func (c *clients) drains(ctx context.Context, o *drainsOptions) error {
-	namespace := *c.flags.Namespace // that of the kubeconfig does not count
+	namespace := *c.Flags.Namespace // that of the kubeconfig does not count
 	var pods []corev1.Pod
 	for _, selector := range []string{v1alpha1.EvictingLabel, "strimzi.io/kind=Kafka"} {
 		found, err := c.podsWhere(ctx, namespace, metav1.ListOptions{LabelSelector: selector})

@@ -44,7 +44,7 @@ type installedPolicy struct {
 
 // enforcement reads the policies and their bindings.
 func (c *clients) enforcement(ctx context.Context) enforcement {
-	config, err := c.config()
+	config, err := c.Config()
 	if err != nil {
 		return enforcement{Problem: err.Error()}
 	}

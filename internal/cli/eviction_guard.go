@@ -141,7 +141,7 @@ func (c *clients) evictionWorld(ctx context.Context) (evictionWorld, error) {
 
 // holdfast reads what Holdfast says of itself; nil where it is not installed.
 func (c *clients) holdfast(ctx context.Context) (*v1alpha1.Holdfast, error) {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (c *clients) holdfast(ctx context.Context) (*v1alpha1.Holdfast, error) {
 
 // evictionPolicies are none where the kind is not served.
 func (c *clients) evictionPolicies(ctx context.Context) ([]v1alpha1.EvictionPolicy, error) {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (c *clients) evictionPolicies(ctx context.Context) ([]v1alpha1.EvictionPoli
 
 // webhooks of Holdfast; nil where there are none.
 func (c *clients) webhooks(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	config, err := c.config()
+	config, err := c.Config()
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-dev/holdfast/internal/cli/check"
+	"github.com/holdfast-dev/holdfast/internal/cli/serviceaccount"
 	"github.com/holdfast-dev/holdfast/internal/cli/sync"
 )
 
@@ -18,6 +20,7 @@ const (
 	exitError   = 1 // something failed, or the API server refused it
 	exitUsage   = 2 // the command line makes no sense
 	exitRefused = 3 // "why" only: it would be refused
+	exitTrouble = 2 // "check", "sync diff" and "serviceaccount plan" only: it failed, where 1 is an answer
 )
 
 const exitCodesHelp = `Exit codes of kubectl holdfast:
@@ -25,9 +28,13 @@ const exitCodesHelp = `Exit codes of kubectl holdfast:
   0   it worked; for "why": it would be allowed
   1   something failed, or the API server refused it; where a command works on
       several objects or kinds, one failure is enough, and the rest is still done;
-      for "sync status" and "sync now": not all are synced; for "sync vet": it
-      has found something
-  2   the command line makes no sense; nothing was done
+      for "sync status" and "sync now": not all are synced; for "status": it is not
+      ready, or something is wrong with it; for "sync vet": it
+      has found something; for "sync diff" and "serviceaccount plan": something
+      would change; for "check": there are problems
+  2   the command line makes no sense; nothing was done; for "check", "sync diff"
+      and "serviceaccount plan": it failed, or not everything could be looked at,
+      or something would fail
   3   "why" only: it would be refused
 
 The commands of hns end with 0 or 1, as those of HNC's plugin do.`
@@ -47,16 +54,27 @@ func (e usageError) Unwrap() error { return e.error }
 func exitCode(err error) int {
 	_, ours := errors.AsType[usageError](err)
 	_, ofSync := errors.AsType[sync.UsageError](err)
+	_, ofAccounts := errors.AsType[serviceaccount.UsageError](err)
 	switch {
 	case err == nil:
 		return exitOK
-	case ours || ofSync:
+	case isTrouble(err):
+		return exitTrouble
+	case ours || ofSync || ofAccounts:
 		return exitUsage
 	case errors.Is(err, errRefused):
 		return exitRefused
 	default:
 		return exitError
 	}
+}
+
+// isTrouble says whether a command failed that answers with an exit code.
+func isTrouble(err error) bool {
+	_, ofDiff := errors.AsType[sync.DiffError](err)
+	_, ofPlan := errors.AsType[serviceaccount.PlanError](err)
+	_, ofCheck := errors.AsType[check.Trouble](err)
+	return ofDiff || ofPlan || ofCheck
 }
 
 // newExitCodesTopic is a help topic: a command that does nothing.

@@ -11,6 +11,7 @@ import (
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/refusal"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
@@ -42,6 +43,8 @@ type explanation struct {
 	Protections []protectionRef `json:"protections,omitempty"`
 	// Overrides are those that were asked for the object.
 	Overrides []overrideRef `json:"overrides,omitempty"`
+	// Refusal is the answer to a dry run, where none of the labels is in the way.
+	Refusal *refusal.Refusal `json:"refusal,omitempty"`
 	// Below is what hangs below it, where that was looked at.
 	Below *below `json:"below,omitempty"`
 	// Notes are what else should be known, NextSteps what can be done.

@@ -50,6 +50,7 @@ func (c *clients) printExplanation(x explanation, everything bool) {
 	for _, l := range x.Labels {
 		c.printLabel(l)
 	}
+	c.printRefusal(x.Refusal)
 	c.printWaysAround(x)
 	if x.Below != nil {
 		c.printBelow(x, everything)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/hns"
+	"github.com/holdfast-dev/holdfast/internal/cli/serviceaccount"
 	"github.com/holdfast-dev/holdfast/internal/cli/sync"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/source/git/helper"
 )
 
 // The binary is one plugin or another by the name under which it is called. To
@@ -31,6 +34,9 @@ const (
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
+	if code, asked := helper.Main(); asked { // by git, which "sync diff" runs
+		return code
+	}
 	// The client libraries log failures on their own that the commands report.
 	utilruntime.ErrorHandlers = nil
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
@@ -65,7 +71,8 @@ func called(args []string) (plugin string, typed []string) {
 }
 
 func report(s *ui.Streams, command *cobra.Command, err error) {
-	if err == nil || errors.Is(err, errReported) || errors.Is(err, errRefused) || errors.Is(err, hns.ErrTold) || errors.Is(err, sync.ErrReported) {
+	told := func(by error) bool { return errors.Is(err, by) }
+	if err == nil || slices.ContainsFunc([]error{errReported, errRefused, hns.ErrTold, sync.ErrReported, serviceaccount.ErrReported}, told) {
 		return
 	}
 	s.Error(err)
@@ -79,5 +86,6 @@ func isUsage(err error) bool {
 	_, ours := errors.AsType[usageError](err)
 	_, ofHNS := errors.AsType[hns.UsageError](err)
 	_, ofSync := errors.AsType[sync.UsageError](err)
-	return ours || ofHNS || ofSync
+	_, ofAccounts := errors.AsType[serviceaccount.UsageError](err)
+	return ours || ofHNS || ofSync || ofAccounts
 }

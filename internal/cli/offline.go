@@ -55,7 +55,7 @@ func (c *clients) explainFiles(_ context.Context, o *whyDeleteOptions) ([]explan
 
 // flagNamespace is the namespace of -n, or default. A kubeconfig is not read.
 func (c *clients) flagNamespace() string {
-	if ns := *c.flags.Namespace; ns != "" {
+	if ns := *c.Flags.Namespace; ns != "" {
 		return ns
 	}
 	return metav1.NamespaceDefault

@@ -57,7 +57,7 @@ must approve.`,
 
 // overrides is where the DeletionOverrides are.
 func (c *clients) overrides() (dynamic.ResourceInterface, error) {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (c *clients) awaitStamp(ctx context.Context, o *v1alpha1.DeletionOverride) 
 	if err != nil {
 		return
 	}
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return
 	}

@@ -81,7 +81,7 @@ Namespace or CustomResourceDefinition that holds protected objects needs
 var overrideDuration = regexp.MustCompile(`^(\d+[hms])+$`)
 
 func (o *askOptions) validate() error {
-	if err := o.validateOne(); err != nil {
+	if err := o.validateOne(errOneOverride); err != nil {
 		return err
 	}
 	if err := validateDryRun(o.dryRun); err != nil {
@@ -102,34 +102,19 @@ func (o *askOptions) validate() error {
 	return nil
 }
 
-// validateOne takes exactly one object.
-func (o *askOptions) validateOne() error {
-	if err := o.validateNames(); err != nil {
-		return err
-	}
-	names := len(o.args)
-	if !strings.Contains(o.args[0], "/") {
-		names--
-	}
-	if names > 1 {
-		return usageError{errors.New("an override is for one object: ask for each")}
-	}
-	return nil
-}
+// errOneOverride is said where more than one object is named.
+var errOneOverride = usageError{errors.New("an override is for one object: ask for each")}
 
 func (c *clients) ask(ctx context.Context, o *askOptions) error {
-	targets, problems := c.named(ctx, o.selection)
-	if len(problems) > 0 {
-		return errors.Join(problems...)
-	}
-	if len(targets) != 1 {
-		return usageError{errors.New("an override is for one object: ask for each")}
+	t, err := c.one(ctx, o.selection)
+	if err != nil {
+		return err
 	}
 	user, err := c.whoAmI(ctx)
 	if err != nil {
 		return err
 	}
-	want := newOverride(targets[0], o, user.Username, rand.String(suffixLength))
+	want := newOverride(t, o, user.Username, rand.String(suffixLength))
 	made, err := c.createOverride(ctx, o, want)
 	if err != nil {
 		c.Error(err)

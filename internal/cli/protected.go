@@ -101,7 +101,7 @@ func (c *clients) protected(ctx context.Context, o *protectedOptions) error {
 	ns := ""
 	if !o.allNamespaces {
 		var err error
-		if ns, err = c.namespace(); err != nil {
+		if ns, err = c.Namespace(); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (c *clients) labelled(ctx context.Context, namespace, selector string) ([]t
 }
 
 func (c *clients) namespaceObject(ctx context.Context, name string) (target, error) {
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return target{}, err
 	}

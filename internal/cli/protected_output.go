@@ -104,7 +104,7 @@ func newProtectedList(rows []row, problems []error) protectedList {
 			Value:     r.value,
 			Protected: r.effect.protects(),
 			Effect:    r.effect,
-			Owner:     owner(r.target.meta),
+			Owner:     controllerOf(r.target.meta),
 			Detail:    r.detail,
 			Created:   r.target.meta.CreationTimestamp,
 		})
@@ -152,7 +152,7 @@ func (c *clients) printTable(rows []row, allNamespaces, wide bool, now time.Time
 		}
 		if wide {
 			age := duration.HumanDuration(now.Sub(r.target.meta.CreationTimestamp.Time))
-			line = append(line, ui.Text(orNone(owner(r.target.meta))), ui.Text(age))
+			line = append(line, ui.Text(orNone(controllerOf(r.target.meta))), ui.Text(age))
 		}
 		if detailed {
 			line = append(line, ui.Text(orNone(r.detail)))
@@ -179,8 +179,8 @@ func orNone(text string) string {
 	return text
 }
 
-// owner is the controller of an object, as kind/name.
-func owner(o *metav1.PartialObjectMetadata) string {
+// controllerOf is the controller of an object, as kind/name.
+func controllerOf(o *metav1.PartialObjectMetadata) string {
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil {
 		return ""

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/hns"
+	"github.com/holdfast-dev/holdfast/internal/cli/serviceaccount"
 	"github.com/holdfast-dev/holdfast/internal/cli/sync"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
@@ -30,7 +31,14 @@ and "drains" lists the pods that wait for their operators to move them.
 "hns" has the commands of HNC's plugin, for trees of namespaces; "adopt hnc" takes
 them over from HNC.
 
-"sync" says how RootSyncs are doing, and where an object comes from.`
+"sync" says how RootSyncs are doing, and where an object comes from; "owner" says whose
+any object is, and each of its fields.
+
+"status" says on one screen how all of Holdfast is doing; "check" whether a cluster is
+ready for it, who else guards the cluster, and what each feature would do there.
+
+"serviceaccount plan" says which labels and annotations of service accounts Holdfast
+would set, and who has set what is there.`
 
 // Command is the whole command line, for its reference. It is not run.
 func Command() *cobra.Command {
@@ -55,12 +63,16 @@ func newRootCommand(s *ui.Streams) *cobra.Command {
 		newUnprotectCommand(c, nil),
 		newProtectedCommand(c, nil),
 		newProtectionsCommand(c, nil),
+		newStatusCommand(c),
+		newCheckCommand(c, nil),
 		newWhyCommand(c),
+		newOwnerCommand(c, nil),
 		newOverrideCommand(c),
 		newDrainsCommand(c, nil),
 		newAdoptCommand(c),
-		hns.Command(s, c.flags),
-		sync.Command(s, c.flags),
+		hns.Command(s, c.Flags),
+		sync.Command(s, c.Flags),
+		serviceaccount.Command(s, c.Flags),
 		newVersionCommand(c, nil),
 		newExitCodesTopic(),
 	)
@@ -70,7 +82,7 @@ func newRootCommand(s *ui.Streams) *cobra.Command {
 // newHNSRootCommand is the command line of kubectl hns.
 func newHNSRootCommand(s *ui.Streams) *cobra.Command {
 	c := newClients(s)
-	root := hns.Root(s, c.flags)
+	root := hns.Root(s, c.Flags)
 	c.equip(root)
 	return root
 }
@@ -82,7 +94,7 @@ func (c *clients) equip(root *cobra.Command) {
 	root.SetOut(c.Out)
 	root.SetErr(c.ErrOut)
 	root.SilenceErrors, root.SilenceUsage = true, true
-	c.flags.AddFlags(root.PersistentFlags())
+	c.Flags.AddFlags(root.PersistentFlags())
 	c.completeConfigFlags(root)
 }
 

@@ -80,3 +80,21 @@ func (s *selection) validateNames() error {
 	}
 	return nil
 }
+
+// errNotOne is said where one object is to be named.
+var errNotOne = usageError{errors.New("say one object: TYPE NAME or TYPE/NAME")}
+
+// validateOne takes exactly one object, and says notOne of more.
+func (s *selection) validateOne(notOne error) error {
+	if err := s.validateNames(); err != nil {
+		return err
+	}
+	names := len(s.args)
+	if !strings.Contains(s.args[0], "/") {
+		names--
+	}
+	if names > 1 {
+		return notOne
+	}
+	return nil
+}

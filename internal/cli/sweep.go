@@ -41,7 +41,7 @@ type answer struct {
 // in the order of the queries, each object once. A kind that cannot be listed
 // is an error beside the rest.
 func (c *clients) sweep(ctx context.Context, queries []query, found func(query, *metav1.PartialObjectMetadata)) []error {
-	config, err := c.config()
+	config, err := c.Config()
 	if err != nil {
 		return []error{err}
 	}

@@ -70,11 +70,11 @@ func newTarget(k kind, o *metav1.PartialObjectMetadata) target {
 
 // builder reads TYPE NAME and so on as kubectl does.
 func (c *clients) builder(s selection) (*resource.Builder, error) {
-	ns, err := c.namespace()
+	ns, err := c.Namespace()
 	if err != nil {
 		return nil, err
 	}
-	return resource.NewBuilder(c.flags).
+	return resource.NewBuilder(c.Flags).
 		Unstructured().
 		NamespaceParam(ns).DefaultNamespace().
 		AllNamespaces(s.allNamespaces).
@@ -92,7 +92,7 @@ func (c *clients) named(ctx context.Context, s selection) ([]target, []error) {
 	if err != nil {
 		return nil, []error{reachable(err)}
 	}
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return nil, []error{err}
 	}
@@ -195,4 +195,16 @@ func flatten(err error) []error {
 		return several.Errors()
 	}
 	return []error{err}
+}
+
+// one is the object that is named, where one is to be.
+func (c *clients) one(ctx context.Context, s selection) (target, error) {
+	targets, problems := c.named(ctx, s)
+	switch {
+	case len(problems) > 0:
+		return target{}, errors.Join(problems...)
+	case len(targets) != 1: // a type can stand for several
+		return target{}, usageError{fmt.Errorf("that names %d objects: say one", len(targets))}
+	}
+	return targets[0], nil
 }

@@ -89,7 +89,7 @@ func (c *clients) version(ctx context.Context, o *versionOptions) error {
 }
 
 func (c *clients) serverVersion(ctx context.Context) (string, error) {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return "", err
 	}

@@ -16,6 +16,9 @@ The exit code is 0 if it would be allowed and 3 if it would be refused.`,
 		Args: knownSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newWhyDeleteCommand(c, nil), newWhyEvictCommand(c, nil), newWhyDrainCommand(c, nil))
+	cmd.AddCommand(
+		newWhyDeleteCommand(c, nil), newWhyUpdateCommand(c, nil), newWhyCreateCommand(c, nil), newWhyPruneCommand(c, nil),
+		newWhyEvictCommand(c, nil), newWhyDrainCommand(c, nil),
+	)
 	return cmd
 }

@@ -22,8 +22,9 @@ asks nobody about; below anything else what names it as its owner, and what
 names that. Of a Namespace and a definition those are shown that are protected.
 What extension API servers serve is named and not looked at.
 
-RBAC and Holdfast's rules are asked, for you or for whom --as names. Webhooks of
-others and finalizers are not; "kubectl delete --dry-run=server" asks those too.
+RBAC and Holdfast's rules are asked, for you or for whom --as names; where they have
+nothing against it, the API server is by a dry run, and with it the trees of namespaces,
+and webhooks and policies of others. Finalizers are not.
 
 With -f no cluster is asked: the objects of the files take its place, with the
 ResourceDeletionProtections among them, and each is explained for somebody who
@@ -35,7 +36,8 @@ with several objects, one is enough.
 -o json and -o yaml give a DeleteExplanationList: for each item the object,
 allowed, the user, mayDelete, mayEdit, mayUnprotect, the state of the policies and of the
 anchor, the labels and marks with their effect, rule, policy, mode and message,
-protections, overrides, below (relation, protected, others, and items with fate,
+protections, overrides, refusal (who else refuses: by, name, binding, feature, code,
+reason, message, because), below (relation, protected, others, and items with fate,
 protected and because), and texts: notes and nextSteps. fate is Deleted, Refused,
 Stays or Lost.`
 
@@ -149,7 +151,16 @@ func (c *clients) explainCluster(ctx context.Context, o *whyDeleteOptions) ([]ex
 			problems = append(problems, err)
 			continue
 		}
-		explanations = append(explanations, explainDelete(facts))
+		x := explainDelete(facts)
+		if x.Allowed {
+			r, err := c.wouldRefuse(ctx, t)
+			if err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			x.refusedBy(r)
+		}
+		explanations = append(explanations, x)
 	}
 	return explanations, problems, nil
 }

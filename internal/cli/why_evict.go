@@ -97,7 +97,7 @@ func namesOnly(resource string, args []string, aliases ...string) ([]string, err
 }
 
 func (c *clients) whyEvict(ctx context.Context, o *whyEvictOptions) error {
-	ns, err := c.namespace()
+	ns, err := c.Namespace()
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type evictFacts struct {
 }
 
 func (c *clients) core() (coreclient.CoreV1Interface, error) {
-	config, err := c.config()
+	config, err := c.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (c *clients) namespaceMeta(ctx context.Context, name string) (*metav1.Objec
 
 // budgetsIn are the PodDisruptionBudgets of a namespace.
 func (c *clients) budgetsIn(ctx context.Context, namespace string) ([]policyv1.PodDisruptionBudget, error) {
-	config, err := c.config()
+	config, err := c.Config()
 	if err != nil {
 		return nil, err
 	}

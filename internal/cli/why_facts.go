@@ -108,7 +108,7 @@ const (
 )
 
 func (c *clients) anchor(ctx context.Context) anchorState {
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return anchorUnknown
 	}

@@ -78,6 +78,7 @@ func NewGuard(o Options) *Guard {
 			c, s := o.Config()
 			return marker.Settings{Rules: policy.NewRules(c), Scope: s}
 		},
+		Needed:       func() bool { c, _ := o.Config(); return c.Mode != configv1alpha1.ModeOff },
 		Changed:      func(name string) { g.protection.Changed(name) },
 		OverrideGone: func(name string) { g.override.Gone(name) },
 		Restore:      g.restore,
@@ -100,6 +101,7 @@ func NewGuard(o Options) *Guard {
 		Clock:    clock.RealClock{},
 	})
 	g.confirm = confirm.NewHandler(confirm.Options{
+		Name:        ConfirmName,
 		Kinds:       o.Kinds.Current,
 		Metadata:    o.Metadata,
 		Client:      o.Client,
@@ -109,6 +111,7 @@ func NewGuard(o Options) *Guard {
 			c, s := o.Config()
 			return confirm.Settings{Mode: c.Mode, OnOutage: c.OnOutage, Rules: policy.NewRules(c), Scope: s}
 		},
+		Observer: admission.NewObserver(o.Manager.GetEventRecorder(eventSource)),
 	})
 	g.denials = denials.NewHandler(denials.Options{
 		Live:        o.Manager.GetAPIReader(),
@@ -199,7 +202,7 @@ func (g *Guard) Webhooks(c configv1alpha1.DeletionConfiguration, where scope.Sel
 				rule("apiextensions.k8s.io", "customresourcedefinitions", admissionregistrationv1.Delete).RuleWithOperations,
 			},
 			FailurePolicy: &onOutage,
-			SideEffects:   ptr.To(admissionregistrationv1.SideEffectClassNone),
+			SideEffects:   ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun), // Events, in mode Audit
 			MatchConditions: []admissionregistrationv1.MatchCondition{
 				{Name: "stands", Expression: "!has(oldObject.metadata.deletionTimestamp)"},
 				{Name: "checked", Expression: "oldObject.metadata.?annotations[" + cel.String(v1alpha1.DeleteUncheckedAnnotation) +

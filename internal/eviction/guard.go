@@ -11,13 +11,13 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -28,11 +28,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/tally"
 )
 
-const (
-	// validateName is that of the webhook for EvictionPolicies.
-	validateName = "evictionpolicy.holdfast.dev"
-	eventSource  = "holdfast-guard"
-)
+const eventSource = "holdfast-guard"
 
 // Options of a Guard.
 type Options struct {
@@ -97,6 +93,7 @@ func NewGuard(o Options) *Guard {
 		ready:    g.Ready,
 		counted:  func(v policy.Verdict) { g.tally.Add(v.Policy, countsOf(v, clock.RealClock{}.Now())) },
 		events:   podEvents{o.Manager.GetEventRecorder(eventSource)},
+		observer: admission.NewObserver(o.Manager.GetEventRecorder(eventSource)),
 		filter:   g.filter,
 		clock:    clock.RealClock{},
 	}}
@@ -173,16 +170,12 @@ func (g *Guard) Webhooks(c configv1alpha1.EvictionConfiguration, where scope.Sco
 	if c.OnOutage == configv1alpha1.OutageRefuses && c.Mode == configv1alpha1.ModeEnforce {
 		onOutage = admissionregistrationv1.Fail
 	}
-	name := policy.Webhook
-	if drainCleaner {
-		name = policy.DrainCleanerWebhook
-	}
 	selection := where.LabelSelection() // the handler lets go of the rest
 	if c.Filter == configv1alpha1.FilterSelector {
 		selection = where.Selection()
 	}
 	return []admission.Webhook{g.validation(c), {
-		Name: name, Mode: mode, Path: Path, Handler: g.handler, Scope: selection,
+		Name: webhookName(c), Mode: mode, Path: Path, Handler: g.handler, Scope: selection,
 		Spec: admissionregistrationv1.ValidatingWebhook{
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
@@ -198,24 +191,19 @@ func (g *Guard) Webhooks(c configv1alpha1.EvictionConfiguration, where scope.Sco
 	}}
 }
 
+// webhookName is that of the Drain Cleaner where its rules are in force.
+func webhookName(c configv1alpha1.EvictionConfiguration) string {
+	if ptr.Deref(c.DrainCleaner.Enabled, true) {
+		return policy.DrainCleanerWebhook
+	}
+	return policy.Webhook
+}
+
 func (g *Guard) validation(c configv1alpha1.EvictionConfiguration) admission.Webhook {
-	mode := configv1alpha1.ModeEnforce
-	if c.Mode == configv1alpha1.ModeOff {
-		mode = configv1alpha1.ModeOff
-	}
-	return admission.Webhook{
-		Name: validateName, Mode: mode, Path: validatePath, Handler: &webhook.Admission{Handler: validator{}},
-		Spec: admissionregistrationv1.ValidatingWebhook{
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{v1alpha1.GroupName}, APIVersions: []string{"v1alpha1"}, Resources: []string{"evictionpolicies"},
-				},
-			}},
-			FailurePolicy: ptr.To(admissionregistrationv1.Ignore),
-			SideEffects:   ptr.To(admissionregistrationv1.SideEffectClassNone),
-		},
-	}
+	return admission.Validation("EvictionPolicy", "evictionpolicies", c.Mode != configv1alpha1.ModeOff, func(in *v1alpha1.EvictionPolicy) field.ErrorList {
+		_, problems := policy.Compile(in)
+		return problems
+	})
 }
 
 // podEvents sends events about pods.

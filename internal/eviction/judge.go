@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -19,6 +21,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/eviction/review"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/platform/uid"
 )
@@ -43,9 +46,11 @@ type judge struct {
 	// counted is told of each decision of a policy that is no dry run.
 	counted func(policy.Verdict)
 	events  recorder
-	filter  *filter
-	stuck   stuck
-	clock   clock.PassiveClock
+	// observer tells what mode Enforce would refuse; nil for nobody.
+	observer *admission.Observer
+	filter   *filter
+	stuck    stuck
+	clock    clock.PassiveClock
 }
 
 var (
@@ -94,6 +99,9 @@ func (j *judge) answer(ctx context.Context, r review.Review) (review.Answer, err
 		return j.outage(log, s, r, err)
 	}
 	j.told(log, v, r, j.clock.Since(start))
+	for _, one := range refusing(v) {
+		admission.CountRefusal(webhookName(s.config), one.Mode)
+	}
 	return answerTo(v), nil
 }
 
@@ -103,6 +111,7 @@ func (j *judge) outage(log logr.Logger, s settings, r review.Review, err error) 
 	log.Error(err, "An eviction could not be judged", "refused", refused)
 	count("none", "unjudged", !refused, r.Request.DryRun)
 	if refused {
+		admission.CountRefusal(webhookName(s.config), s.config.Mode)
 		return unjudged(err), nil
 	}
 	return review.Answer{}, err
@@ -127,11 +136,12 @@ func (j *judge) judge(ctx context.Context, s settings, req policy.Request) (poli
 			for _, e := range v.Events {
 				j.events.send(facts.Meta, e)
 			}
+			j.observe(facts.Meta, v, req)
 			return v, nil
+		case (apierrors.IsNotFound(err) || uid.Changed(err)) && try < tries:
+			continue // another pod may have its name now; that is judged by what it is itself
 		case apierrors.IsNotFound(err):
 			return policy.Verdict{}, errGone
-		case uid.Changed(err) && try < tries:
-			continue // another pod has its name now; that is judged by what it is itself
 		case v.OnError == policy.ByConfiguration:
 			return policy.Verdict{}, err
 		}
@@ -226,6 +236,22 @@ func (j *judge) told(log logr.Logger, v policy.Verdict, r review.Review, took ti
 		log.V(1).Info("No rule matches the pod of an eviction")
 	default:
 		log.Info("Decided on an eviction", "code", v.Code)
+	}
+}
+
+// refusing are the verdict, and those of policies on trial, that refuse or would.
+func refusing(v policy.Verdict) []policy.Verdict {
+	return slices.DeleteFunc(append([]policy.Verdict{v}, v.Trials...), func(one policy.Verdict) bool { return one.Allowed })
+}
+
+// observe tells of evictions that pass by mode Audit.
+func (j *judge) observe(pod *metav1.ObjectMeta, v policy.Verdict, req policy.Request) {
+	if req.DryRun {
+		return
+	}
+	about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID}}
+	for _, one := range refusing(v) {
+		j.observer.TellAbout(one.Mode, about, req.User, one.Message)
 	}
 }
 

@@ -5,16 +5,15 @@ package eviction
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
+	"github.com/holdfast-dev/holdfast/internal/platform/specs"
 )
 
 // policySet are the EvictionPolicies, compiled, on every replica.
@@ -40,39 +39,12 @@ func newPolicySet(changed func(name string)) *policySet {
 // follow keeps the set in line with the cache, and returns whether all policies are
 // known.
 func (s *policySet) follow(ctx context.Context, c cache.Cache) (func() bool, error) {
-	informer, err := c.GetInformer(ctx, &v1alpha1.EvictionPolicy{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watch EvictionPolicies: %w", err)
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: s.put,
-		UpdateFunc: func(before, after any) {
-			a, _ := before.(*v1alpha1.EvictionPolicy)
-			b, _ := after.(*v1alpha1.EvictionPolicy)
-			if a == nil || b == nil || a.Generation != b.Generation || a.UID != b.UID {
-				s.put(after)
-			}
-		},
-		DeleteFunc: func(o any) {
-			if t, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-				o = t.Obj
-			}
-			if in, ok := o.(*v1alpha1.EvictionPolicy); ok {
-				s.set(in.Name, nil)
-			}
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watch EvictionPolicies: %w", err)
-	}
-	return registration.HasSynced, nil
+	return specs.Follow(ctx, c, &v1alpha1.EvictionPolicy{}, s.put, func(in *v1alpha1.EvictionPolicy) { s.set(in.Name, nil) })
 }
 
-func (s *policySet) put(o any) {
-	if in, ok := o.(*v1alpha1.EvictionPolicy); ok {
-		p, problems := policy.Compile(in)
-		s.set(in.Name, &compiled{p, problems})
-	}
+func (s *policySet) put(in *v1alpha1.EvictionPolicy) {
+	p, problems := policy.Compile(in)
+	s.set(in.Name, &compiled{p, problems})
 }
 
 // set replaces a policy, or takes it away.

@@ -115,10 +115,7 @@ func (w *watch) align(ctx context.Context) {
 		if _, known := w.running[source]; known {
 			continue
 		}
-		if err := w.watches.Start(ctx, source); err != nil {
-			ctrl.Log.WithName("eviction").Error(err, "Objects cannot be watched", "resource", source.Resource.Resource, "namespace", source.Namespace)
-			continue
-		}
+		w.watches.Start(ctx, source)
 		w.running[source] = true
 	}
 }

@@ -116,10 +116,7 @@ func answerTo(v policy.Verdict) review.Answer {
 		out = review.Answer{Code: v.Code, Reason: v.Reason, Message: v.Message}
 	}
 	var audit []string
-	for _, told := range append([]policy.Verdict{v}, v.Trials...) {
-		if told.Allowed || told.Enforced() {
-			continue
-		}
+	for _, told := range refusing(v) {
 		audit = append(audit, told.Message)
 		if told.Mode == configv1alpha1.ModeWarn {
 			out.Warnings = append(out.Warnings, told.Message)
@@ -131,8 +128,6 @@ func answerTo(v policy.Verdict) review.Answer {
 
 // unjudged is the answer where the configuration refuses what cannot be judged.
 func unjudged(err error) review.Answer {
-	return review.Answer{
-		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
-		Message: "Holdfast cannot judge this eviction now: " + err.Error(),
-	}
+	message := "Holdfast cannot judge this eviction now: " + err.Error()
+	return review.Answer{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: message, Audit: message}
 }

@@ -69,6 +69,7 @@ func NewGuard(o Options) (g *Guard, err error) {
 	g.rivals = rivals.NewWatcher(rivals.Options{Client: o.Client, Needed: g.follows, Changed: g.changed})
 	g.handlers = admit.NewHandlers(admit.Options{
 		World: g.known, Settings: g.current, Users: o.Users, Kinds: o.Kinds.Current, Sources: g.world.Read, Client: o.Client,
+		Observer: admission.NewObserver(o.Manager.GetEventRecorder(hncv1alpha2.EventSource)),
 	})
 	o.Kinds.OnChange(g.world.Wake)
 	return g, nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -22,6 +23,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
@@ -37,6 +39,7 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 	}
 	if settings.Suspended {
 		r.stop()
+		r.unsubscribe()
 		return r.undecided(ctx, rs)
 	}
 	if err := r.start(ctx); err != nil {
@@ -49,7 +52,7 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 		return errors.Join(err, r.undecided(ctx, rs))
 	}
 	facts.Progress = &report.Progress{}
-	if !r.read(ctx, settings, facts.Progress) {
+	if !r.read(ctx, settings, facts.Progress) || r.lost() {
 		if err := r.undecided(ctx, rs); err != nil {
 			return err
 		}
@@ -57,6 +60,10 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 	r.declare(ctx, rs, settings)
 	return r.follow(settings, facts.Progress)
 }
+
+// lost says that nobody waits any longer for what the RootSync wants, and that what it has
+// is to count.
+func (r *runner) lost() bool { return r.s.impatient.Load() && !r.content.good() }
 
 // start runs an engine, if none runs.
 func (r *runner) start(ctx context.Context) error {
@@ -71,7 +78,7 @@ func (r *runner) start(ctx context.Context) error {
 	}
 	e := apply.New(apply.Options{
 		Sync: r.sync, Client: c, Inventory: r.s.o.Dynamic, Kinds: r.s.o.Kinds.Current, Live: r.s.hub, Slots: r.s.slots, Clock: r.s.o.Clock,
-		Owner: r.s.owner, Copies: r.s.spaces.below, InUse: r.s.usersFor(r.sync), Changed: r.wake, Did: r.s.meters.did,
+		Owner: r.s.owner, Copies: r.s.spaces.below, InUse: r.s.usersFor(r.sync), Occupants: r.s.occupants, Changed: r.wake, Did: r.s.meters.did,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -104,16 +111,13 @@ func (r *runner) subscribe(ctx context.Context, rs *configsyncv1beta1.RootSync, 
 	if wrong != nil {
 		return wrong, nil
 	}
-	if wanted := origin(settings.Source, credentials); r.subscription == nil || wanted != r.subscribed {
+	if wanted := source.Of(settings.Source, credentials); r.subscription == nil || wanted != r.subscribed {
 		former := r.subscription
 		r.subscription, r.subscribed, r.content = r.s.sources.Subscribe(wanted, r.wake), wanted, nil
 		if former != nil {
 			former.Close() // after the other, so that they share what was fetched
 		}
-		if wanted.HostKeysUnchecked() {
-			r.s.events.Eventf(rs, nil, corev1.EventTypeWarning, "HostKeysUnchecked", "Fetch",
-				"Whoever is on the way to the server can pass for it: give the Secret %s the key known_hosts", settings.Source.Secret)
-		}
+		r.tellUnchecked(rs, wanted, settings.Source.Secret, former != nil)
 	}
 	if settings.SyncNow != r.asked {
 		r.asked = settings.SyncNow
@@ -124,9 +128,21 @@ func (r *runner) subscribe(ctx context.Context, rs *configsyncv1beta1.RootSync, 
 	return nil, nil
 }
 
+// tellUnchecked warns of an address whose host keys are not checked. A start finds what
+// was there before, of which people were told.
+func (r *runner) tellUnchecked(rs *configsyncv1beta1.RootSync, wanted source.Spec, secret string, changed bool) {
+	if wanted.HostKeysUnchecked() && (changed || rs.Status.ObservedGeneration != rs.Generation) {
+		r.s.events.Eventf(rs, nil, corev1.EventTypeWarning, "HostKeysUnchecked", "Fetch",
+			"Whoever is on the way to the server can pass for it: give the Secret %s the key known_hosts", secret)
+	}
+}
+
 // follow says how far the engine has come.
 func (r *runner) follow(settings spec.Settings, p *report.Progress) error {
 	state := r.runs().State()
+	if state.Stage == apply.Idle && !state.Settled && p.At != report.AtSync {
+		return r.watch(state) // nothing is known, and what stands in the status stays
+	}
 	p.Synced = report.Result{Source: settings.Source, Commit: state.Version.Commit, Running: !state.Settled, Errors: state.Errors}
 	if r.declared != nil {
 		p.Synced.Errors = slices.Concat(state.Errors, r.declared.errors)
@@ -137,10 +153,14 @@ func (r *runner) follow(settings spec.Settings, p *report.Progress) error {
 
 // watch has the kinds watched of what the RootSync declares and has.
 func (r *runner) watch(state apply.State) error {
-	kinds := sets.New(r.kinds()...)
+	has := sets.New[schema.GroupKind]()
 	for _, id := range state.Inventory {
-		kinds.Insert(id.GroupKind())
+		has.Insert(id.GroupKind())
 	}
+	if state.Inventory != nil {
+		r.s.unused(r.s.declarers.keep(r.sync, has))
+	}
+	kinds := sets.New(r.kinds()...).Union(has)
 	if err := r.s.hub.Follow(r.s.base, r.sync, kinds); err != nil {
 		return fmt.Errorf("watch objects: %w", err)
 	}

@@ -5,14 +5,16 @@ package rootsync
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/parse"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/render"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
@@ -98,8 +100,8 @@ func (r *runner) render(ctx context.Context, tree render.Tree, dir string, kinds
 		return c
 	}
 	c.parsed = parse.Parse(files, served{kinds})
-	all := slices.Concat(c.parsed.Objects, c.parsed.Withheld)
-	refusals := parse.CRDsInUse(r.defines(), all)
+	all := c.parsed.Declared()
+	refusals := parse.CRDsInUse(r.defines(ctx, kinds), all)
 	if wrong := parse.Declares(all, r.sync); wrong != nil {
 		refusals = append(refusals, wrong)
 	}
@@ -109,12 +111,31 @@ func (r *runner) render(ctx context.Context, tree render.Tree, dir string, kinds
 	return c
 }
 
-// defines are the kinds whose CRDs are declared now.
-func (r *runner) defines() []schema.GroupKind {
-	if r.declared == nil {
-		return nil
+// defines are the kinds whose CRDs are declared now; after a start those whose CRDs were.
+func (r *runner) defines(ctx context.Context, kinds *inventory.Snapshot) []schema.GroupKind {
+	if r.declared != nil {
+		return parse.Defines(r.declared.objects)
 	}
-	return parse.Defines(r.declared.objects)
+	store := group.New(r.s.o.Dynamic, r.sync)
+	if err := store.Load(ctx); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "What a RootSync had before the start is not known")
+		return nil // none of the CRDs goes while objects of its kind are declared
+	}
+	var out []schema.GroupKind
+	for _, id := range store.IDs() {
+		if kind, served := definedBy(id, kinds); served {
+			out = append(out, kind.GroupKind())
+		}
+	}
+	return out
+}
+
+// definedBy is the kind that a CRD defines, if it is one and the kind is served.
+func definedBy(id object.ID, kinds *inventory.Snapshot) (inventory.Kind, bool) {
+	if !plan.IsCRD(id) {
+		return inventory.Kind{}, false
+	}
+	return kinds.ByResource(schema.ParseGroupResource(id.Name))
 }
 
 // served is what the API server serves, for what is read.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,6 +96,7 @@ func (s *Syncer) stop(name object.Sync) {
 		<-r.ended
 	}
 	s.forget(name)
+	s.unused(s.declarers.keep(name, nil))
 	_ = s.hub.Follow(s.base, name, nil) // to watch less cannot fail
 }
 
@@ -108,11 +110,16 @@ func (s *Syncer) forget(name object.Sync) {
 func (s *Syncer) declares(name object.Sync, since time.Time, ids sets.Set[object.ID]) {
 	former := s.declarers.kinds(name)
 	s.tell(s.declarers.set(name, since, ids))
+	s.unused(former.Difference(s.declarers.kinds(name)))
+}
+
+// unused has the definitions of kinds looked at again that a RootSync has nothing of any more.
+func (s *Syncer) unused(no sets.Set[schema.GroupKind]) {
 	kinds := s.o.Kinds.Current()
 	if kinds == nil {
 		return
 	}
-	for gk := range former.Difference(s.declarers.kinds(name)) {
+	for gk := range no {
 		if kind, served := kinds.ByKind(gk); served && gk.Group != "" {
 			s.observed(plan.CRD(kind.Resource.GroupResource()))
 		}

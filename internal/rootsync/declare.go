@@ -7,10 +7,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -49,8 +47,8 @@ func (r *runner) declare(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 		return // what was declared before stays in force
 	}
 	created := rs.CreationTimestamp.Time
-	r.s.declares(r.sync, created, sets.New(idsOf(c.parsed.Objects)...))
-	r.s.stakesChanged(r.s.registry.Set(r.sync, wants(c.parsed.Objects, created, !settings.ExplicitNamespaces)))
+	r.s.declares(r.sync, created, sets.New(idsOf(c.parsed.Objects)...).Insert(idsOf(c.parsed.Refused)...))
+	r.s.stakesChanged(r.s.registry.Set(r.sync, namespaces.WantsOf(slices.Concat(c.parsed.Objects, r.stays(ctx, c.parsed.Refused)), created, !settings.ExplicitNamespaces)))
 	if !r.s.registry.Complete() {
 		return // that it is comes with a wake
 	}
@@ -58,36 +56,30 @@ func (r *runner) declare(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 	if d == nil || r.declared.same(d) {
 		return
 	}
-	strategy := r.declared != nil && r.declared.settings.ExplicitNamespaces != settings.ExplicitNamespaces
 	r.declared = d
 	r.runs().Set(apply.Declaration{
 		Objects: d.objects, Version: object.Version{Commit: c.commit, Context: settings.Source.Context()}, Exact: settings.ExactStamps,
 		ReconcileTimeout: settings.ReconcileTimeout, CallTimeout: settings.APIServerTimeout, WithStatus: settings.Statuses,
-		Held: d.held(), Guard: guard(strategy),
+		Held: d.held(), Kept: idsOf(c.parsed.Refused), Guard: r.guard(settings),
+	})
+}
+
+// stays is what is refused and may be there all the same, as it was applied before: what
+// the RootSync wants of namespaces for it does not change.
+func (r *runner) stays(ctx context.Context, refused []object.Declared) []object.Declared {
+	return slices.DeleteFunc(slices.Clone(refused), func(d object.Declared) bool {
+		id := d.ID()
+		if id.IsNamespace() {
+			live, err := r.s.spaces.live(ctx, id.Name)
+			return err == nil && (live == nil || object.Managed(live, id) != r.sync.Manager())
+		}
+		live, err := r.s.spaces.live(ctx, id.Namespace)
+		return err == nil && live == nil
 	})
 }
 
 // good says whether a commit can be applied.
 func (c *content) good() bool { return c != nil && c.wrong == nil && !c.parsed.Blocked }
-
-// wants are the namespaces that objects have to do with.
-func wants(objects []object.Declared, created time.Time, makes bool) namespaces.Wants {
-	w := namespaces.Wants{Since: created, Makes: makes}
-	needed := sets.New[string]()
-	for _, d := range objects {
-		// What is declared as not managed neither claims nor needs anything.
-		if d.Object.GetAnnotations()[object.AnnotationManaged] == object.ManagedDisabled {
-			continue
-		}
-		if id := d.ID(); id.IsNamespace() {
-			w.Declared = append(w.Declared, id.Name)
-		} else if id.Namespace != "" {
-			needed.Insert(id.Namespace)
-		}
-	}
-	w.Needed = sets.List(needed)
-	return w
-}
 
 // judge adds the namespaces that are made along the way, and takes out those that nobody
 // can act on now. It is nil while claims are being written.
@@ -119,7 +111,7 @@ func (r *runner) place(ctx context.Context, d *declared, name string) (waits boo
 		d.withhold(name, err)
 	case ruling.Of(r.sync) == namespaces.Own && r.s.registry.Stakes(name)[r.sync].How == namespaces.Makes:
 		d.owned = append(d.owned, name)
-		d.objects = append(d.objects, implicit(name))
+		d.objects = append(d.objects, object.ImplicitNamespace(name))
 	case ruling.Owner == r.sync && ruling.Write != nil && ruling.There:
 		d.withhold(name, fmt.Errorf("who claims namespace %s is not written yet", name))
 		return true
@@ -164,24 +156,23 @@ func sameSettings(a, b spec.Settings) bool {
 		a.ReconcileTimeout == b.ReconcileTimeout && a.APIServerTimeout == b.APIServerTimeout && a.Source == b.Source
 }
 
-// implicit is a Namespace that is made along the way: as Config Sync makes it, it stays
-// when nobody needs it any more.
-func implicit(name string) object.Declared {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion("v1")
-	u.SetKind(namespaceKind.Kind)
-	u.SetName(name)
-	u.SetAnnotations(map[string]string{object.AnnotationDeletion: object.DeletionDetach})
-	return object.Declared{Object: u}
-}
-
-// guard keeps a source from being emptied. With another strategy namespaces are not
-// declared any more that nobody has taken away.
-func guard(strategy bool) func([]object.ID, []object.Declared) *knv.Error {
-	if !strategy {
+// guard keeps a source from being emptied. The explicit strategy lets go of namespaces
+// that were made along the way, as the implicit one did: nobody has taken those out of
+// the source. It goes by what stands on them, so that it does not matter what this
+// process has seen.
+func (r *runner) guard(settings spec.Settings) func([]object.ID, []object.Declared) *knv.Error {
+	if !settings.ExplicitNamespaces {
 		return nil
 	}
-	return func([]object.ID, []object.Declared) *knv.Error { return nil }
+	return func(former []object.ID, now []object.Declared) *knv.Error {
+		return plan.KeepNamespaces(slices.DeleteFunc(slices.Clone(former), func(id object.ID) bool {
+			if !id.IsNamespace() {
+				return false
+			}
+			live, err := r.s.spaces.live(r.s.base, id.Name)
+			return err == nil && live != nil && namespaces.Along(live)
+		}), now)
+	}
 }
 
 // owner says which RootSync may have an object.
@@ -214,14 +205,13 @@ func (s *Syncer) usersFor(sync object.Sync) func(object.ID) []string {
 	}
 }
 
-// usersOfCRD are the RootSyncs that declare objects of what a CRD defines.
+// usersOfCRD are the RootSyncs that declare objects of what a CRD defines, or still have some.
 func (s *Syncer) usersOfCRD(id object.ID, but object.Sync) []string {
 	kinds := s.o.Kinds.Current()
-	resource, group, _ := strings.Cut(id.Name, ".")
-	if kinds == nil || !plan.IsCRD(id) {
+	if kinds == nil {
 		return nil
 	}
-	kind, served := kinds.ByResource(schema.GroupResource{Group: group, Resource: resource})
+	kind, served := definedBy(id, kinds)
 	if !served {
 		return nil
 	}

@@ -5,7 +5,6 @@ package rootsync
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,10 +22,15 @@ type declarers struct {
 	of    map[object.ID][]object.Sync
 	has   map[object.Sync]sets.Set[object.ID]
 	since map[object.Sync]time.Time
+	// keeps are the kinds of what is in the inventory of a RootSync, declared or not.
+	keeps map[object.Sync]sets.Set[schema.GroupKind]
 }
 
 func newDeclarers() *declarers {
-	return &declarers{of: map[object.ID][]object.Sync{}, has: map[object.Sync]sets.Set[object.ID]{}, since: map[object.Sync]time.Time{}}
+	return &declarers{
+		of: map[object.ID][]object.Sync{}, has: map[object.Sync]sets.Set[object.ID]{}, since: map[object.Sync]time.Time{},
+		keeps: map[object.Sync]sets.Set[schema.GroupKind]{},
+	}
 }
 
 // set says what a RootSync declares from now on, and returns which other RootSyncs
@@ -85,21 +89,33 @@ func (d *declarers) kinds(s object.Sync) sets.Set[schema.GroupKind] {
 	return out
 }
 
-// users are the RootSyncs beside one that declare objects of a kind.
+// keep says of which kinds a RootSync has objects from now on, and returns of which it has
+// none any more.
+func (d *declarers) keep(s object.Sync, kinds sets.Set[schema.GroupKind]) (no sets.Set[schema.GroupKind]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	no = d.keeps[s].Difference(kinds)
+	if d.keeps[s] = kinds; len(kinds) == 0 {
+		delete(d.keeps, s)
+	}
+	return no
+}
+
+// users are the RootSyncs beside one that declare objects of a kind, or have some that
+// could not go yet: they would go with their kind.
 func (d *declarers) users(gk schema.GroupKind, but object.Sync) []object.Sync {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	var out []object.Sync
-	for _, s := range slices.Sorted(maps.Keys(d.has)) {
-		if s == but {
-			continue
-		}
-		for id := range d.has[s] {
-			if id.GroupKind() == gk {
-				out = append(out, s)
-				break
-			}
+	users := sets.New[object.Sync]()
+	for s, kinds := range d.keeps {
+		if kinds.Has(gk) {
+			users.Insert(s)
 		}
 	}
-	return out
+	for s, ids := range d.has {
+		if !users.Has(s) && slices.ContainsFunc(ids.UnsortedList(), func(id object.ID) bool { return id.GroupKind() == gk }) {
+			users.Insert(s)
+		}
+	}
+	return sets.List(users.Delete(but))
 }

@@ -20,29 +20,18 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
-const (
-	// finalizer keeps a RootSync until its objects have gone, or are let go.
-	finalizer = "configsync.gke.io/reconciler"
-	// managerFinalizer is of the part of Config Sync that is not here any more.
-	managerFinalizer = "configsync.gke.io/reconciler-manager"
-
-	labelApplySetID   = "applyset.kubernetes.io/id"
-	annotationTooling = "applyset.kubernetes.io/tooling"
-	tooling           = "configsync.gke.io/v1"
-)
-
 // finalize sees to it that the RootSync cannot go unnoticed; done is false if it was
 // written just now, which the watch tells.
 func (r *runner) finalize(ctx context.Context, rs *configsyncv1beta1.RootSync) (done bool, err error) {
-	if slices.Contains(rs.Finalizers, finalizer) && rs.Labels[labelApplySetID] == r.sync.ApplySet() && rs.Annotations[annotationTooling] == tooling {
+	if slices.Contains(rs.Finalizers, configsyncv1beta1.FinalizerReconciler) && rs.Labels[configsyncv1beta1.LabelApplySetID] == r.sync.ApplySet() && rs.Annotations[configsyncv1beta1.AnnotationApplySetTooling] == configsyncv1beta1.ApplySetTooling {
 		return true, nil
 	}
 	finalizers := rs.Finalizers
-	if !slices.Contains(finalizers, finalizer) {
-		finalizers = append(slices.Clone(finalizers), finalizer)
+	if !slices.Contains(finalizers, configsyncv1beta1.FinalizerReconciler) {
+		finalizers = append(slices.Clone(finalizers), configsyncv1beta1.FinalizerReconciler)
 	}
 	err = r.patch(ctx, rs, map[string]any{
-		"finalizers": finalizers, "labels": map[string]string{labelApplySetID: r.sync.ApplySet()}, "annotations": map[string]string{annotationTooling: tooling},
+		"finalizers": finalizers, "labels": map[string]string{configsyncv1beta1.LabelApplySetID: r.sync.ApplySet()}, "annotations": map[string]string{configsyncv1beta1.AnnotationApplySetTooling: configsyncv1beta1.ApplySetTooling},
 	})
 	return false, err
 }
@@ -68,7 +57,7 @@ func (r *runner) patch(ctx context.Context, rs *configsyncv1beta1.RootSync, meta
 
 // remove ends a RootSync that is being deleted: its objects go with it or are let go of.
 func (r *runner) remove(ctx context.Context, rs *configsyncv1beta1.RootSync, settings spec.Settings, facts *report.Facts) error {
-	if !slices.Contains(rs.Finalizers, finalizer) {
+	if !slices.Contains(rs.Finalizers, configsyncv1beta1.FinalizerReconciler) {
 		return r.release(ctx, rs)
 	}
 	// It wants nothing any more: others may take over what it has.
@@ -98,7 +87,9 @@ func (r *runner) remove(ctx context.Context, rs *configsyncv1beta1.RootSync, set
 
 // release lets the RootSync go.
 func (r *runner) release(ctx context.Context, rs *configsyncv1beta1.RootSync) error {
-	left := slices.DeleteFunc(slices.Clone(rs.Finalizers), func(f string) bool { return f == finalizer || f == managerFinalizer })
+	left := slices.DeleteFunc(slices.Clone(rs.Finalizers), func(f string) bool {
+		return f == configsyncv1beta1.FinalizerReconciler || f == configsyncv1beta1.FinalizerManager
+	})
 	if len(left) == len(rs.Finalizers) {
 		return nil
 	}

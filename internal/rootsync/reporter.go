@@ -5,7 +5,6 @@ package rootsync
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +25,10 @@ import (
 const (
 	// pace is how often the status is written while a sync goes on.
 	pace = time.Second
-	// unsaid is how long a sync may go over what it has synced already, as after a start,
-	// before anybody hears of that.
-	unsaid = time.Minute
+	// unsaid is how long a sync may go over what it has synced already before anybody hears
+	// of that, and unsaidAtStart the same after a start, when all of them do at once.
+	unsaid        = time.Minute
+	unsaidAtStart = 5 * time.Minute
 )
 
 // reporter writes the status of one RootSync, if it has changed.
@@ -38,6 +38,11 @@ type reporter struct {
 	written time.Time
 	// over is since when it goes over what it has synced already.
 	over time.Time
+	// told says that the status is of this process: before that, what stands in it is what
+	// an earlier one has come to, which this one may well come to as well.
+	told bool
+	// patience is how much longer than unsaidAtStart a start may go over what has failed.
+	patience time.Duration
 	// ignored is the generation of which the fields without a meaning were told.
 	ignored int64
 }
@@ -49,20 +54,20 @@ func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.
 	former := p.newest(rs)
 	next := report.Report(facts, former.Status, now)
 	if equality.Semantic.DeepEqual(next, former.Status) {
-		p.over = time.Time{}
+		p.over, p.told = time.Time{}, p.told || facts.Progress != nil
 		return 0
 	}
 	if wait := p.unsaid(former.Status, next, now); wait > 0 {
 		return wait
 	}
-	if wait := pace - now.Sub(p.written); wait > 0 {
+	if wait := pace - now.Sub(p.written); wait > 0 && !ends(former.Status, next) {
 		return wait
 	}
 	for {
 		err := p.write(ctx, s, former, next)
 		switch {
 		case err == nil:
-			tell(s, rs, former.Status, next)
+			s.say(former, eventsOf(former.Status, next))
 			return 0
 		case client.IgnoreNotFound(err) == nil, ctx.Err() != nil:
 			return 0
@@ -82,22 +87,43 @@ func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.
 // unsaid is how long nothing is written because a sync only goes over what the status
 // tells already: that costs two writes for each RootSync, and says nothing.
 func (p *reporter) unsaid(former, next configsyncv1beta1.RootSyncStatus, now time.Time) time.Duration {
-	if !repeats(former, next) {
+	if !repeats(former, next) || p.told && former.Sync.Commit != former.Source.Commit {
 		p.over = time.Time{}
 		return 0
 	}
 	if p.over.IsZero() {
 		p.over = now
 	}
-	return unsaid - now.Sub(p.over)
+	limit := unsaid
+	if !p.told {
+		if limit = unsaidAtStart; failed(former) {
+			limit += p.patience
+		}
+	}
+	return limit - now.Sub(p.over)
 }
 
-// repeats says whether the same commit of the same spec is being synced as was synced last.
+// repeats says whether the same commit of the same spec is being looked at as was last,
+// with whatever result.
 func repeats(former, next configsyncv1beta1.RootSyncStatus) bool {
 	const about = configsyncv1beta1.ConditionSyncing
 	return former.ObservedGeneration == next.ObservedGeneration && isSet(former, about, metav1.ConditionFalse) && isSet(next, about, metav1.ConditionTrue) &&
 		isSet(former, configsyncv1beta1.ConditionSuspended, metav1.ConditionTrue) == isSet(next, configsyncv1beta1.ConditionSuspended, metav1.ConditionTrue) &&
-		former.Sync.Commit == former.Source.Commit && (next.Source.Commit == "" || next.Source.Commit == former.Source.Commit)
+		(next.Source.Commit == "" || next.Source.Commit == former.Source.Commit)
+}
+
+// failed says whether a sync has ended with errors.
+func failed(status configsyncv1beta1.RootSyncStatus) bool {
+	return slices.ContainsFunc(status.Conditions, func(c configsyncv1beta1.Condition) bool {
+		return c.Type == configsyncv1beta1.ConditionSyncing && c.ErrorSummary != nil && c.ErrorSummary.TotalCount > 0
+	})
+}
+
+// ends says whether what was going on has ended: whoever waits for that waits no longer
+// than it takes. It comes once for each commit.
+func ends(former, next configsyncv1beta1.RootSyncStatus) bool {
+	const about = configsyncv1beta1.ConditionSyncing
+	return isSet(former, about, metav1.ConditionTrue) && isSet(next, about, metav1.ConditionFalse)
 }
 
 func isSet(status configsyncv1beta1.RootSyncStatus, about configsyncv1beta1.ConditionType, value metav1.ConditionStatus) bool {
@@ -110,7 +136,7 @@ func (p *reporter) write(ctx context.Context, s *Syncer, former *configsyncv1bet
 	if err := s.client.Status().Update(ctx, o); err != nil {
 		return err
 	}
-	p.last, p.written = o, s.o.Clock.Now()
+	p.last, p.written, p.told = o, s.o.Clock.Now(), true
 	return nil
 }
 
@@ -125,9 +151,10 @@ func (p *reporter) newest(rs *configsyncv1beta1.RootSync) *configsyncv1beta1.Roo
 	return p.last
 }
 
-// tooLarge says whether a status does not fit into the API server.
+// tooLarge says whether a status does not fit into the API server: it refuses what is very
+// large, etcd what is large, and its client what is in between.
 func tooLarge(err error) bool {
-	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large")
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large") || strings.Contains(err.Error(), "larger than max")
 }
 
 func (p *reporter) tellIgnored(s *Syncer, rs *configsyncv1beta1.RootSync) {
@@ -136,45 +163,8 @@ func (p *reporter) tellIgnored(s *Syncer, rs *configsyncv1beta1.RootSync) {
 	}
 	p.ignored = rs.Generation
 	if fields := spec.Ignored(rs); len(fields) > 0 && rs.Status.ObservedGeneration != rs.Generation {
-		s.events.Eventf(rs, nil, corev1.EventTypeNormal, "FieldsIgnored", "Read", "%s mean nothing where all RootSyncs are in one process, and are ignored", strings.Join(fields, ", "))
+		s.events.Eventf(rs, nil, corev1.EventTypeNormal, "FieldsIgnored", "Read", "%s change nothing where all RootSyncs are in one process, and are ignored", strings.Join(fields, ", "))
 	}
-}
-
-// tell makes an event of each outcome.
-func tell(s *Syncer, rs *configsyncv1beta1.RootSync, former, next configsyncv1beta1.RootSyncStatus) {
-	if next.LastSyncedCommit != "" && next.LastSyncedCommit != former.LastSyncedCommit {
-		s.events.Eventf(rs, nil, corev1.EventTypeNormal, "Synced", "Sync", "Commit %s is applied and ready", next.LastSyncedCommit)
-	}
-	for _, stage := range []struct {
-		reason       string
-		former, next []configsyncv1beta1.Error
-	}{
-		{"SourceError", former.Source.Errors, next.Source.Errors},
-		{"RenderingError", former.Rendering.Errors, next.Rendering.Errors},
-		{"SyncError", former.Sync.Errors, next.Sync.Errors},
-	} {
-		if len(stage.next) > 0 && !equality.Semantic.DeepEqual(stage.former, stage.next) {
-			s.events.Eventf(rs, nil, corev1.EventTypeWarning, stage.reason, "Sync", "%s", summary(stage.next))
-		}
-	}
-	for _, c := range next.Conditions {
-		if c.Type == configsyncv1beta1.ConditionStalled && c.Status == metav1.ConditionTrue && !isSet(former, c.Type, c.Status) {
-			s.events.Eventf(rs, nil, corev1.EventTypeWarning, "Stalled", "Read", "%s", firstLine(c.Message))
-		}
-	}
-}
-
-func summary(list []configsyncv1beta1.Error) string {
-	text := firstLine(list[0].ErrorMessage)
-	if len(list) > 1 {
-		text += fmt.Sprintf(" (and %d more)", len(list)-1)
-	}
-	return text
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // misplaced says of a RootSync in another namespace that it cannot be there.

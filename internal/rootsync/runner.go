@@ -152,7 +152,9 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "RootSync cannot go on; it is tried again")
 	}
+	facts.Contested = r.contested(ctx, rs)
 	r.measure(facts)
+	r.reporter.patience = settings.ReconcileTimeout
 	after := r.reporter.report(ctx, r.s, rs, facts)
 	if after == 0 && err == nil {
 		err = r.answer(ctx, rs, facts.Progress)

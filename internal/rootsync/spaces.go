@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 	"github.com/holdfast-dev/holdfast/internal/platform/trigger"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
@@ -36,6 +37,12 @@ type spaces struct {
 	claims func() bool
 	// changed tells that a RootSync has to look at a namespace again. It does not block.
 	changed func(object.Sync, string)
+	// protection tells that what keeps a namespace from being deleted has changed. It does
+	// not block.
+	protection func(string)
+	// protected is what that was the last time, of each namespace. Only Reconcile has it, of
+	// which one runs at a time.
+	protected map[string]string
 
 	trigger trigger.Trigger
 }
@@ -64,6 +71,7 @@ func (s *spaces) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	s.protects(live, req.Name)
 	stakes := s.registry.Stakes(req.Name)
 	defer s.tell(live, stakes, req.Name)
 	if live == nil || !s.claims() || !s.registry.Complete() {
@@ -93,6 +101,31 @@ func (s *spaces) write(ctx context.Context, name string, claims *ownership.Write
 		return fmt.Errorf("write the claims on namespace %s: %w", name, err)
 	}
 	return nil
+}
+
+// protecting are the labels that keep a namespace from being deleted.
+var protecting = []string{
+	v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel,
+	v1alpha1.ProtectedByMark, v1alpha1.ProtectedWhileUsedByMark, v1alpha1.HoldsProtectedMark,
+}
+
+// protects tells whether what keeps a namespace from being deleted is not what it was.
+func (s *spaces) protects(live *metav1.PartialObjectMetadata, name string) {
+	var now strings.Builder
+	if live != nil {
+		for _, key := range protecting {
+			now.WriteString(live.Labels[key] + ",")
+		}
+	}
+	was, known := s.protected[name]
+	if live == nil {
+		delete(s.protected, name)
+	} else {
+		s.protected[name] = now.String()
+	}
+	if known && was != now.String() {
+		s.protection(name)
+	}
 }
 
 // tell wakes whoever has to do with a namespace.

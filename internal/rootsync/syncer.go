@@ -56,8 +56,10 @@ type Options struct {
 	Kinds    *inventory.Kinds
 	Config   func() configv1alpha1.RootSyncConfiguration
 	// Dir is where sources are kept; what is in it from before is taken away.
-	Dir   string
-	Clock clock.WithTicker
+	Dir string
+	// Program is render.Options.Program.
+	Program string
+	Clock   clock.WithTicker
 }
 
 // Syncer has all RootSyncs of a cluster.
@@ -79,8 +81,9 @@ type Syncer struct {
 	base    context.Context
 	started chan struct{}
 
-	// complete says that all RootSyncs have said what they want of namespaces.
-	complete atomic.Bool
+	// complete says that all RootSyncs have said what they want of namespaces, and impatient
+	// that those that cannot say it yet are to say what they have.
+	complete, impatient atomic.Bool
 
 	mu      sync.Mutex
 	runners map[object.Sync]*runner
@@ -92,15 +95,16 @@ func New(o Options) *Syncer {
 	s := &Syncer{
 		o: o, client: o.Manager.GetClient(), events: o.Manager.GetEventRecorder("holdfast-sync"),
 		registry: namespaces.NewRegistry(), declarers: newDeclarers(), slots: semaphore.NewWeighted(calls),
-		renderer: render.New(render.Options{Clock: o.Clock}), identities: identity.NewKeeper(o.Manager.GetClient(), func() bool { return !o.Config().RequireRoleRefs }),
+		renderer: render.New(render.Options{Clock: o.Clock, Program: o.Program}), identities: identity.NewKeeper(o.Manager.GetClient(), func() bool { return !o.Config().RequireRoleRefs }),
 		runners: map[object.Sync]*runner{}, started: make(chan struct{}), meters: newMeters(),
 	}
 	s.hub = watch.New(watch.Options{
 		Dynamic: o.Dynamic, Metadata: o.Metadata, Kinds: o.Kinds.Current, Changed: s.observed, Synced: s.kindObserved,
 	})
 	s.spaces = &spaces{
-		client: s.client, registry: s.registry, clock: o.Clock, changed: s.namespaceChanged,
-		claims: func() bool { return *o.Config().Claims },
+		client: s.client, registry: s.registry, clock: o.Clock, changed: s.namespaceChanged, protection: s.protectionChanged,
+		claims:    func() bool { return *o.Config().Claims },
+		protected: map[string]string{},
 	}
 	return s
 }
@@ -162,11 +166,7 @@ func (s *Syncer) run(ctx context.Context) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-		if missing, _ := s.registry.Missing(); len(missing) > 0 {
-			ctrl.Log.Info("Whose namespaces are is decided without RootSyncs that say nothing", "rootsyncs", missing)
-		}
-		s.registry.Expect()
-		s.stakesChanged(nil)
+		s.waitNoLonger(ctx)
 	case <-ctx.Done():
 	}
 	<-ctx.Done()
@@ -174,6 +174,28 @@ func (s *Syncer) run(ctx context.Context) error {
 	s.hub.Wait()
 	s.sources.Wait()
 	return nil
+}
+
+// waitNoLonger goes on without those RootSyncs that say nothing, once what they have by
+// their inventories is known: nobody is to take that meanwhile.
+func (s *Syncer) waitNoLonger(ctx context.Context) {
+	if missing, _ := s.registry.Missing(); len(missing) > 0 {
+		ctrl.Log.Info("Whose namespaces are is decided without RootSyncs that say nothing", "rootsyncs", missing)
+		s.impatient.Store(true)
+		s.wakeAll()
+		ticker := s.o.Clock.NewTicker(time.Second)
+		defer ticker.Stop()
+		for end := s.o.Clock.Now().Add(patience); !s.registry.Complete() && s.o.Clock.Now().Before(end); {
+			select {
+			case <-ticker.C():
+			case <-ctx.Done():
+				return
+			}
+		}
+		s.impatient.Store(false)
+	}
+	s.registry.Expect()
+	s.stakesChanged(nil)
 }
 
 // kindsChanged looks again at what can be watched and applied.
@@ -248,5 +270,14 @@ func (s *Syncer) namespaceChanged(name object.Sync, namespace string) {
 	if r := s.runner(name); r != nil {
 		r.observeNamespace(namespace)
 		r.wake()
+	}
+}
+
+// protectionChanged passes on that what keeps a namespace from being deleted has changed.
+func (s *Syncer) protectionChanged(namespace string) {
+	for _, r := range s.all() {
+		if e := r.runs(); e != nil {
+			e.ObserveProtection(namespace)
+		}
 	}
 }

@@ -4,6 +4,7 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -37,7 +38,7 @@ import (
 const KubeconfigVariable = "HOLDFAST_KUBECONFIG"
 
 // installTimeout bounds the wait for Holdfast's policies after its start.
-const installTimeout = 60 * time.Second
+const installTimeout = 180 * time.Second
 
 // Env is a cluster with Holdfast installed and its manager running.
 type Env struct {
@@ -168,6 +169,16 @@ func (e *Env) StartManager(t testing.TB, args ...string) *manager.Process {
 	return e.startManager(t, manager.Options{Args: args})
 }
 
+// StartVersion is StartManager for one that says that it is of another version.
+func (e *Env) StartVersion(t testing.TB, version string, args ...string) *manager.Process {
+	t.Helper()
+	binary, err := manager.BuildVersion(t.Context(), "holdfast-manager", version, raceEnabled, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.startManager(t, manager.Options{Binary: binary, Args: args})
+}
+
 // StartManagerNotReady is StartManager for one that may never become ready.
 func (e *Env) StartManagerNotReady(t testing.TB, args ...string) *manager.Process {
 	t.Helper()
@@ -176,7 +187,7 @@ func (e *Env) StartManagerNotReady(t testing.TB, args ...string) *manager.Proces
 
 func (e *Env) startManager(t testing.TB, o manager.Options) *manager.Process {
 	t.Helper()
-	o.Binary, o.Dir = e.binary, t.TempDir()
+	o.Binary, o.Dir = cmp.Or(o.Binary, e.binary), t.TempDir()
 	o.Args, o.Env = slices.Concat(e.managerArgs, o.Args), slices.Concat(e.managerEnv, o.Env)
 	p, err := manager.Start(t.Context(), e.Cluster, o)
 	if err != nil {

@@ -38,8 +38,10 @@ type Extra struct {
 	// Manifests are paths below the root of the module.
 	Manifests []string
 	// Configuration is the part of a HoldfastConfiguration behind its kind; empty
-	// for the one that is installed.
+	// for the one that is installed. SharedSync has it too.
 	Configuration string
+	// Cluster are the options of a local control plane.
+	Cluster cluster.Options
 }
 
 // Run runs the tests of a package that uses Shared and ends what they shared. A
@@ -118,7 +120,9 @@ func startShared(ctx context.Context) error {
 // one if there is no path.
 func sharedCluster(ctx context.Context, path string) (*cluster.Cluster, error) {
 	if path == "" {
-		return cluster.Start(ctx, cluster.Options{Progress: os.Stderr})
+		o := shared.extra.Cluster
+		o.Progress = os.Stderr
+		return cluster.Start(ctx, o)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {

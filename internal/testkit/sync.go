@@ -16,7 +16,7 @@ import (
 )
 
 // syncManifests are what the workload "sync" needs beside Holdfast itself.
-var syncManifests = []string{"config/crd/configsync", "config/rbac/sync.yaml"}
+var syncManifests = []string{"config/crd/configsync", "config/namespaces/config-management-system.yaml", "config/rbac/sync.yaml"}
 
 // syncConfiguration lets tests have their repositories in folders.
 const syncConfiguration = configurationHead + "rootSync: {allowFileSources: true}\n"
@@ -60,8 +60,11 @@ func (e *Env) startSync(ctx context.Context, dir string, args []string) (*manage
 	if err := e.prepareSync(ctx); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, "sync.yaml")
-	if err := os.WriteFile(file, []byte(syncConfiguration), 0o600); err != nil {
+	file, text := filepath.Join(dir, "sync.yaml"), syncConfiguration
+	if dir == e.dir { // the shared one has what its package shares
+		text += shared.extra.Configuration
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
 	return manager.Start(ctx, e.Cluster, manager.Options{

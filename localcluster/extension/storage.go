@@ -43,8 +43,6 @@ type strategy struct {
 }
 
 func (strategy) NamespaceScoped() bool                                            { return true }
-func (strategy) AllowCreateOnUpdate(context.Context) bool                         { return false }
-func (strategy) AllowUnconditionalUpdate(context.Context) bool                    { return true }
 func (strategy) PrepareForCreate(context.Context, runtime.Object)                 {}
 func (strategy) PrepareForUpdate(context.Context, runtime.Object, runtime.Object) {}
 func (strategy) Canonicalize(runtime.Object)                                      {}

@@ -50,6 +50,7 @@ func SetDefaults(c *HoldfastConfiguration) {
 	if c.RootSync.Claims == nil {
 		c.RootSync.Claims = new(true)
 	}
+	setServiceAccountsDefaults(&c.ServiceAccounts)
 }
 
 func setEvictionDefaults(e *EvictionConfiguration) {
@@ -80,5 +81,13 @@ func setHierarchyDefaults(h *HierarchyConfiguration) {
 	}
 	if h.Brake.Minimum == nil {
 		h.Brake.Minimum = new(int32(DefaultBrakeMinimum))
+	}
+}
+
+func setServiceAccountsDefaults(s *ServiceAccountsConfiguration) {
+	s.Mode = cmp.Or(s.Mode, ServiceAccountsOff)
+	s.Existing = cmp.Or(s.Existing, ExistingApply)
+	if s.Strimzi.LabelsExclusionPattern == nil {
+		s.Strimzi.LabelsExclusionPattern = new(DefaultLabelsExclusionPattern)
 	}
 }

@@ -6,8 +6,9 @@ package v1alpha1
 // HierarchyConfiguration is the trees of namespaces.
 type HierarchyConfiguration struct {
 	// mode of its verdicts. In every mode but Off the trees are kept: namespaces get
-	// their labels, and copies are made. It needs the CRDs in config/crd/hnc and the
-	// rights in config/rbac/hierarchy.yaml. Default: Off.
+	// their labels, and copies are made. It needs the rights in config/rbac/hierarchy.yaml;
+	// HNC's kinds the manager brings itself, unless --apply-crds=false says otherwise.
+	// Default: Off.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
 

@@ -73,6 +73,11 @@ type HoldfastConfiguration struct {
 	// rootSync is about RootSyncs.
 	// +optional
 	RootSync RootSyncConfiguration `json:"rootSync,omitzero"`
+
+	// serviceAccounts is the labels and annotations of service accounts that belong to
+	// objects of other kinds.
+	// +optional
+	ServiceAccounts ServiceAccountsConfiguration `json:"serviceAccounts,omitzero"`
 }
 
 // Scope selects namespaces. Cluster-scoped objects are in every scope.
@@ -95,7 +100,8 @@ type Scope struct {
 // server.
 type AdmissionConfiguration struct {
 	// selfProtection is the mode of the rules that protect Holdfast's own
-	// webhook configuration, CRDs and namespace. Default: Enforce.
+	// webhook configuration, CRDs and namespace, and what would let somebody act
+	// with its identity: tokens, pods and bindings. Default: Enforce.
 	// +optional
 	SelfProtection Mode `json:"selfProtection,omitempty"`
 }

@@ -24,6 +24,9 @@ const (
 	// ConditionNamespacesReady is false while namespaces do not exist that the source
 	// uses and does not declare. Config Sync does not know it.
 	ConditionNamespacesReady ConditionType = "NamespacesReady"
+	// ConditionNamespacesContested is true while another RootSync declares a namespace
+	// that this one declares and has. Config Sync does not know it.
+	ConditionNamespacesContested ConditionType = "NamespacesContested"
 	// ConditionSuspended is true while the RootSync is suspended. Config Sync does not
 	// know it.
 	ConditionSuspended ConditionType = "Suspended"
@@ -53,6 +56,8 @@ const (
 	ReasonNamespaceMissing = "NamespaceMissing"
 	// ReasonNamespacesExist says that those that were missing exist.
 	ReasonNamespacesExist = "NamespacesExist"
+	// ReasonDeclaredTwice says that another RootSync declares a namespace as well.
+	ReasonDeclaredTwice = "DeclaredTwice"
 	// ReasonSuspended says that the annotation holdfast.dev/suspend is set.
 	ReasonSuspended = "SuspendedByAnnotation"
 )

@@ -63,6 +63,33 @@ const (
 	AnnotationImageToSync = GroupName + "/image-to-sync"
 )
 
+// Namespace is the one of all RootSyncs, and DefaultRootSync the RootSync whose name is
+// left out of the names that follow from it.
+const (
+	Namespace       = "config-management-system"
+	DefaultRootSync = "root-sync"
+)
+
+// Metadata of what a RootSync manages.
+const (
+	// AnnotationManaged is ManagedEnabled on what is managed; its author sets
+	// ManagedDisabled on what is not to be.
+	AnnotationManaged = "configmanagement.gke.io/managed"
+	ManagedEnabled    = "enabled"
+	ManagedDisabled   = "disabled"
+	// AnnotationManager names the reconciler: ManagerRoot for DefaultRootSync, that and
+	// "_" and the name for another RootSync, and something else for a RepoSync.
+	AnnotationManager = GroupName + "/manager"
+	ManagerRoot       = ":root"
+	// AnnotationResourceID names the object itself, and so tells it from one that has
+	// inherited its annotations.
+	AnnotationResourceID = GroupName + "/resource-id"
+	// AnnotationSourcePath is the file that declares it; an implicit namespace has none.
+	AnnotationSourcePath = "configmanagement.gke.io/source-path"
+	// LabelDeclaredVersion is the version of the API in which it is declared.
+	LabelDeclaredVersion = GroupName + "/declared-version"
+)
+
 // Keys of the Secrets that a RootSync refers to.
 const (
 	// SecretSSH is a private key, for auth ssh.

@@ -85,6 +85,9 @@ const (
 	ReasonStandsBy = "StandsBy"
 	// ReasonValid says that the serving certificate is valid.
 	ReasonValid = "Valid"
+	// ReasonWouldRefuse is of the event that says what mode Enforce would have
+	// refused.
+	ReasonWouldRefuse = "WouldRefuse"
 )
 
 // Condition reasons of ResourceDeletionProtections and EvictionPolicies.
@@ -102,6 +105,34 @@ const (
 	ReasonNotEnforced = "NotEnforced"
 	// ReasonInvalid says that the object cannot be put into force.
 	ReasonInvalid = "Invalid"
+)
+
+// ConditionServiceAccountsKept is the type of a condition of the Holdfast: whether
+// service accounts can be kept. It is there while the feature is on.
+const ConditionServiceAccountsKept = "ServiceAccountsKept"
+
+// ReasonSecondWriter says that an operator runs beside Holdfast that writes the same
+// objects, and to which Holdfast yields.
+const ReasonSecondWriter = "SecondWriter"
+
+// ConditionSourceServed is true while the API server serves the kind that a
+// ServiceAccountTemplate is about.
+const ConditionSourceServed = "SourceServed"
+
+// Condition reasons of ServiceAccountTemplates, beside those of EvictionPolicies and
+// ReasonServed.
+const (
+	// ReasonKindMissing says that the cluster does not have the kind, or not in that
+	// version: Holdfast waits for it.
+	ReasonKindMissing = "KindMissing"
+	// ReasonKindClusterScoped says that objects of the kind have no namespace for an
+	// account to be in.
+	ReasonKindClusterScoped = "KindClusterScoped"
+	// ReasonConflicts says that some accounts are not as they are to be because others
+	// have their say.
+	ReasonConflicts = "Conflicts"
+	// ReasonErrors says that some accounts cannot be told from their objects.
+	ReasonErrors = "Errors"
 )
 
 // ConditionPropagationComplete is the type of a condition of a Namespace: whether

@@ -68,9 +68,10 @@ type FeatureStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// mode of its verdicts: Off, Audit, Warn or Enforce.
+	// mode of its verdicts: Off, Audit, Warn or Enforce; of service accounts Off, Report
+	// or Enforce.
 	// +required
-	// +kubebuilder:validation:Enum=Off;Audit;Warn;Enforce
+	// +kubebuilder:validation:Enum=Off;Audit;Warn;Report;Enforce
 	Mode string `json:"mode"`
 }
 

@@ -36,6 +36,15 @@ const (
 
 	// UnprotectResource is the resource that UnprotectVerb is granted on.
 	UnprotectResource = "resourcedeletionprotections"
+
+	// OperateVerb is the RBAC verb, on OperateResource in the group GroupName, that
+	// lets a user do what gives Holdfast's identity or rights to somebody: make
+	// tokens of its accounts, run pods in its namespace or get into them, bind its
+	// roles. It is asked cluster-wide, beside the right to do it.
+	OperateVerb = "operate"
+
+	// OperateResource is the resource that OperateVerb is granted on.
+	OperateResource = "holdfasts"
 )
 
 // Marks are labels that Holdfast alone may write. They tell the policies what a

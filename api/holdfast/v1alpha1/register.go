@@ -21,7 +21,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Holdfast{}, &HoldfastList{},
 		&ResourceDeletionProtection{}, &ResourceDeletionProtectionList{},
 		&DeletionOverride{}, &DeletionOverrideList{},
-		&EvictionPolicy{}, &EvictionPolicyList{})
+		&EvictionPolicy{}, &EvictionPolicyList{},
+		&ServiceAccountTemplate{}, &ServiceAccountTemplateList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 
 // What to do about what is missing.
 const (
-	installRemedy     = "install it and run the command again: kubectl apply --server-side -f config/crd -f config/install, and start the manager"
+	installRemedy     = "install it and run the command again: kubectl apply --server-side -f config/namespaces/holdfast-system.yaml -f config/crd -f config/install, and start the manager"
 	definitionsRemedy = "kubectl apply --server-side --force-conflicts -f config/crd/hnc, which changes no object"
 	rightsRemedy      = "kubectl apply --server-side -f config/rbac/hierarchy.yaml"
 )

@@ -85,15 +85,10 @@ func scaledBy(d *appsv1.Deployment) string {
 // scaleDown scales HNC to nothing. Its webhooks are gone by then, so nobody waits
 // for its answer.
 func (h *handover) scaleDown(ctx context.Context) (string, error) {
-	f, err := find(ctx, h.kube)
+	f, r, err := h.taken(ctx)
 	if err != nil {
 		return "", err
 	}
-	r, err := h.load(ctx)
-	if err != nil {
-		return "", err
-	}
-	r.take(f)
 	if err := h.keep(ctx, r); err != nil {
 		return "", err
 	}

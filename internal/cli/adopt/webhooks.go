@@ -39,16 +39,26 @@ func (h *handover) lookWebhooks(ctx context.Context) (bool, string, error) {
 	return true, "there are no webhook configurations of HNC", nil
 }
 
-func (h *handover) removeWebhooks(ctx context.Context) (string, error) {
+// taken is what lives of HNC, and the record with all of it, which is to be kept before
+// anything is taken away.
+func (h *handover) taken(ctx context.Context) (found, *record, error) {
 	f, err := find(ctx, h.kube)
 	if err != nil {
-		return "", err
+		return found{}, nil, err
 	}
 	r, err := h.load(ctx)
 	if err != nil {
-		return "", err
+		return found{}, nil, err
 	}
 	r.take(f)
+	return f, r, nil
+}
+
+func (h *handover) removeWebhooks(ctx context.Context) (string, error) {
+	f, r, err := h.taken(ctx)
+	if err != nil {
+		return "", err
+	}
 	if err := h.keep(ctx, r); err != nil {
 		return "", err
 	}
@@ -99,15 +109,10 @@ func (h *handover) lookLocked(ctx context.Context) (bool, string, error) {
 // may well be that there is no place in the cluster to keep them in: then a file has
 // to do until there is.
 func (h *handover) unlock(ctx context.Context) (string, error) {
-	f, err := find(ctx, h.kube)
+	f, r, err := h.taken(ctx)
 	if err != nil {
 		return "", err
 	}
-	r, err := h.load(ctx)
-	if err != nil {
-		return "", err
-	}
-	r.take(f)
 	where := h.kept()
 	if err := h.keep(ctx, r); err != nil {
 		if !noPlace(err) {

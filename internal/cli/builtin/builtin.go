@@ -47,7 +47,7 @@ var clusterScoped = gather(map[string]string{
 	"scheduling.k8s.io":            "PriorityClass",
 	"storage.k8s.io":               "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
 	"storagemigration.k8s.io":      "StorageVersionMigration",
-	v1alpha1.GroupName:             "Holdfast ResourceDeletionProtection DeletionOverride EvictionPolicy",
+	v1alpha1.GroupName:             "Holdfast ResourceDeletionProtection DeletionOverride EvictionPolicy ServiceAccountTemplate",
 	hncv1alpha2.GroupName:          "HNCConfiguration",
 })
 

@@ -12,15 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
-	"github.com/holdfast-dev/holdfast/internal/cli/ui"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 )
 
 // parallelism is how many requests a command has under way at most.
@@ -34,44 +31,12 @@ var (
 	configurationsResource = hncv1alpha2.GroupVersion.WithResource(hncv1alpha2.ResourceHNCConfigurations)
 )
 
-// client makes what a command needs to talk to the API server when the command
-// needs it.
-type client struct {
-	*ui.Streams
-	flags *genericclioptions.ConfigFlags
-}
-
-// dynamic reads and writes whole objects, and shows what the API server warns of.
-func (c *client) dynamic() (dynamic.Interface, error) {
-	config, err := c.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.WarningHandler = rest.NewWarningWriter(c.ErrOut, rest.WarningWriterOptions{
-		Deduplicate: true,
-		Color:       printers.AllowsColorOutput(c.ErrOut),
-	})
-	return dynamic.NewForConfig(config)
-}
-
-// metadata reads the metadata of any object.
-func (c *client) metadata() (metadata.Interface, error) {
-	config, err := c.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	return metadata.NewForConfig(config)
-}
+// client is what the commands talk to the API server with.
+type client struct{ *connect.Clients }
 
 // parent is the namespace of -n, which create and delete want to be told: that of
 // the kubeconfig is as good as never the one that is meant.
-func (c *client) parent() string { return *c.flags.Namespace }
-
-// namespace is the one of -n or of the kubeconfig's context.
-func (c *client) namespace() (string, error) {
-	ns, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
-	return ns, err
-}
+func (c *client) parent() string { return *c.Flags.Namespace }
 
 // decode makes a typed object of one as it is served.
 func decode[T any](o *unstructured.Unstructured) (*T, error) {

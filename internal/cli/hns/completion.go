@@ -64,7 +64,7 @@ func (c *client) completeResources(group *string) cobra.CompletionFunc {
 
 // resources are those whose objects are in namespaces and can be listed.
 func (c *client) resources() (out []schema.GroupResource) {
-	client, err := c.flags.ToDiscoveryClient()
+	client, err := c.Flags.ToDiscoveryClient()
 	if err != nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (c *client) resources() (out []schema.GroupResource) {
 }
 
 func (c *client) names(ctx context.Context, resource schema.GroupVersionResource, namespace string) []string {
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func newConfigCommand(c *client) *cobra.Command {
 // configuration is the HNCConfiguration of the cluster. It comes with a client to
 // change it by.
 func (c *client) configuration(ctx context.Context) (singleton, *unstructured.Unstructured, *hncv1alpha2.HNCConfiguration, error) {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return singleton{}, nil, nil, err
 	}

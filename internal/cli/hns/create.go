@@ -39,7 +39,7 @@ The parent must be named: that of the kubeconfig does not count.`,
 }
 
 func (c *client) create(ctx context.Context, parent, child string) error {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}

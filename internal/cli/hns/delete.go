@@ -47,7 +47,7 @@ The parent must be named: that of the kubeconfig does not count.`,
 }
 
 func (c *client) delete(ctx context.Context, o *deleteOptions) error {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ type reading struct {
 }
 
 func (c *client) describe(ctx context.Context, name string) error {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}

@@ -54,11 +54,11 @@ type surveyor struct {
 }
 
 func (c *client) surveyor() (*surveyor, error) {
-	meta, err := c.metadata()
+	meta, err := c.Metadata()
 	if err != nil {
 		return nil, err
 	}
-	dyn, err := c.dynamic()
+	dyn, err := c.Dynamic()
 	if err != nil {
 		return nil, err
 	}

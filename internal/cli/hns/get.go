@@ -94,7 +94,7 @@ func (c *client) conclude(where *extent, found *listing) error {
 // resource is what a person means by secrets, deploy or crontabs.stable.example.com.
 func (c *client) resource(typed string) (schema.GroupVersionResource, error) {
 	none := schema.GroupVersionResource{}
-	mapper, err := c.flags.ToRESTMapper()
+	mapper, err := c.Flags.ToRESTMapper()
 	if err != nil {
 		return none, err
 	}

@@ -36,7 +36,7 @@ func (e *extent) selector() string { return e.root + hncv1alpha2.LabelTreeDepthS
 // labels in one list where that is allowed, else by what each says of its
 // children.
 func (c *client) subtree(ctx context.Context) (*extent, error) {
-	root, err := c.namespace()
+	root, err := c.Namespace()
 	if err != nil {
 		return nil, err
 	}

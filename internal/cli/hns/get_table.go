@@ -38,7 +38,7 @@ type tables struct {
 }
 
 func (c *client) tables(r schema.GroupVersionResource) (*tables, error) {
-	config, err := c.flags.ToRESTConfig()
+	config, err := c.Config()
 	if err != nil {
 		return nil, err
 	}

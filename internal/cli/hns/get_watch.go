@@ -92,7 +92,7 @@ func (c *client) followMembers(ctx context.Context, where *extent, w *watcher) e
 		c.Notef("namespaces that come or go meanwhile are not noticed: %s", where.fixed)
 		return nil
 	}
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return err
 	}

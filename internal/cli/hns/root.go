@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
 )
@@ -20,7 +21,7 @@ scripts look for it.`
 
 // Command is "hns" with its commands, to stand below another command.
 func Command(s *ui.Streams, flags *genericclioptions.ConfigFlags) *cobra.Command {
-	c := &client{Streams: s, flags: flags}
+	c := &client{&connect.Clients{Streams: s, Flags: flags}}
 	cmd := &cobra.Command{
 		Use:   "hns",
 		Short: "See and change trees of namespaces, as kubectl hns",

@@ -68,7 +68,7 @@ func (o *setOptions) contradiction() string {
 }
 
 func (c *client) set(ctx context.Context, o *setOptions) error {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}

@@ -15,15 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
-	"github.com/holdfast-dev/holdfast/internal/cli/ui"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -39,33 +35,8 @@ var (
 var errNoKinds = errors.New("this cluster does not know RootSyncs: " +
 	"install them with 'kubectl apply --server-side -f config/crd/configsync', and turn the sync of Holdfast on")
 
-// client makes what a command needs to talk to the API server when the command needs it.
-type client struct {
-	*ui.Streams
-	flags *genericclioptions.ConfigFlags
-}
-
-// dynamic reads and writes whole objects, and shows what the API server warns of.
-func (c *client) dynamic() (dynamic.Interface, error) {
-	config, err := c.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.WarningHandler = rest.NewWarningWriter(c.ErrOut, rest.WarningWriterOptions{
-		Deduplicate: true,
-		Color:       printers.AllowsColorOutput(c.ErrOut),
-	})
-	return dynamic.NewForConfig(config)
-}
-
-// metadata reads the metadata of any object.
-func (c *client) metadata() (metadata.Interface, error) {
-	config, err := c.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	return metadata.NewForConfig(config)
-}
+// client is what the commands talk to the API server with.
+type client struct{ *connect.Clients }
 
 // list reads all RootSyncs, by name, in one request.
 func list(ctx context.Context, client dynamic.Interface) ([]configsyncv1beta1.RootSync, error) {

@@ -20,7 +20,7 @@ const completionTimeout = 3 * time.Second
 // completeSyncs completes names of RootSyncs.
 func (c *client) completeSyncs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const done = cobra.ShellCompDirectiveNoFileComp
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return nil, done
 	}

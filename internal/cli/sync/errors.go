@@ -20,6 +20,11 @@ type UsageError struct{ error }
 
 func (e UsageError) Unwrap() error { return e.error }
 
+// DiffError is a failure of diff, as which a difference does not count.
+type DiffError struct{ error }
+
+func (e DiffError) Unwrap() error { return e.error }
+
 func usage(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 // knownSubcommand refuses arguments of a command that only has subcommands.

@@ -41,7 +41,7 @@ type finding struct {
 	// Code is the number, as in the status of a RootSync.
 	Code    string      `json:"code"`
 	Message string      `json:"message"`
-	Objects []objectRef `json:"objects,omitempty"`
+	Objects []ObjectRef `json:"objects,omitempty"`
 }
 
 // String is the finding in a line.
@@ -173,7 +173,7 @@ func findingOf(e *knv.Error) finding {
 		id := object.ID{Group: r.GVK.Group, Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}
 		text := ""
 		if id.Name != "" && !said[id] {
-			f.Objects = append(f.Objects, objectRef{id.Group, id.Kind, id.Namespace, id.Name})
+			f.Objects = append(f.Objects, ObjectRef{id.Group, id.Kind, id.Namespace, id.Name})
 			if said[id] = true; !names(f.Message, id) {
 				text = idText(id)
 			}

@@ -74,7 +74,7 @@ func newNowCommand(c *client) *cobra.Command {
 }
 
 func (c *client) now(ctx context.Context, o *nowOptions) error {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}

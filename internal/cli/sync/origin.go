@@ -4,46 +4,53 @@
 package sync
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/cli/fields"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
-// kept is whether, and how, an object is kept as a source says.
-type kept string
+// Kept is whether, and how, an object is kept as a source says.
+type Kept string
 
 const (
-	// declared: a file of the source declares it.
-	declared kept = "Declared"
-	// implicit: a namespace that no file declares, made for what is in it.
-	implicit kept = "Implicit"
-	// byRepoSync: a RepoSync of Config Sync keeps it.
-	byRepoSync kept = "RepoSync"
-	// inherited: it only has the annotations of what it was made from.
-	inherited kept = "Inherited"
-	// disabled: its source says that it is not to be kept.
-	disabled kept = "Disabled"
-	// marked: it has some of the annotations only, and nobody keeps it.
-	marked kept = "Incomplete"
-	// unmanaged: no RootSync has ever written to it.
-	unmanaged kept = "NotManaged"
+	// Declared says that a file of the source declares it.
+	Declared Kept = "Declared"
+	// Implicit is a namespace that no file declares, made for what is in it.
+	Implicit Kept = "Implicit"
+	// ByRepoSync is kept by a RepoSync of Config Sync.
+	ByRepoSync Kept = "RepoSync"
+	// Inherited has only the annotations of what it was made from.
+	Inherited Kept = "Inherited"
+	// Disabled is what its source says is not to be kept.
+	Disabled Kept = "Disabled"
+	// Marked has some of the annotations only, and nobody keeps it.
+	Marked Kept = "Incomplete"
+	// Unmanaged is what no RootSync has ever written to.
+	Unmanaged Kept = "NotManaged"
 )
 
 // origin is where an object comes from.
 type origin struct {
 	metav1.TypeMeta `json:",inline"`
-	Object          objectRef `json:"object"`
-	Kept            kept      `json:"kept"`
+	Object          ObjectRef `json:"object"`
+	Provenance      `json:",inline"`
+	Owners          []ObjectRef `json:"owners,omitempty"`
+	// Claims say whose its namespace is.
+	Claims   *claims          `json:"claims,omitempty"`
+	Managers []fields.Manager `json:"fieldManagers,omitempty"`
+}
+
+// Provenance is what annotations say of how an object came into the cluster.
+type Provenance struct {
+	Kept Kept `json:"kept"`
 	// RootSync is the one that keeps it, or that its annotations name.
 	RootSync string `json:"rootSync,omitempty"`
 	// RootSyncExists is not known if nobody may read it.
@@ -59,23 +66,19 @@ type origin struct {
 	// Manager is what its annotations name, if that is no RootSync.
 	Manager string `json:"manager,omitempty"`
 	// ResourceID names the object from which it has its annotations.
-	ResourceID string      `json:"resourceID,omitempty"`
-	Owners     []objectRef `json:"owners,omitempty"`
-	// Claims say whose its namespace is.
-	Claims   *claims   `json:"claims,omitempty"`
-	Managers []manager `json:"fieldManagers,omitempty"`
+	ResourceID string `json:"resourceID,omitempty"`
 }
 
-type objectRef struct {
+// ObjectRef names an object.
+type ObjectRef struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
 
-func (r objectRef) String() string {
-	return idText(object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
-}
+// String is an object for people: "Role.rbac.authorization.k8s.io shop/view".
+func (r ObjectRef) String() string { return idText(object.ID(r)) }
 
 // claims are whose a namespace is.
 type claims struct {
@@ -84,76 +87,74 @@ type claims struct {
 	Why       string `json:"why"`
 }
 
-// manager owns fields beside the RootSync.
-type manager struct {
-	Name        string `json:"name"`
-	Operation   string `json:"operation"`
-	Subresource string `json:"subresource,omitempty"`
-	// Fields are the first few, and Count says how many there are.
-	Fields []string `json:"fields,omitempty"`
-	Count  int      `json:"count"`
-}
-
 // originOf says where an object comes from.
 func originOf(f *facts) *origin {
 	o := &origin{
-		TypeMeta: metav1.TypeMeta{APIVersion: outputVersion, Kind: "Origin"},
-		Object:   objectRef{f.id.Group, f.id.Kind, f.id.Namespace, f.id.Name},
-		Kept:     keptBy(f),
-		Claims:   claimsOn(f.namespace),
-		Managers: managersBeside(f.meta.ManagedFields),
+		TypeMeta:   metav1.TypeMeta{APIVersion: outputVersion, Kind: "Origin"},
+		Object:     ObjectRef(f.id),
+		Provenance: ProvenanceOf(f.id, f.meta, f.sync, f.syncErr == nil),
+		Claims:     claimsOn(f.namespace),
+		Managers:   managersBeside(f.meta.ManagedFields),
 	}
 	for _, r := range f.meta.OwnerReferences {
 		gv, _ := schema.ParseGroupVersion(r.APIVersion) // the API server has looked at it
-		o.Owners = append(o.Owners, objectRef{gv.Group, r.Kind, f.id.Namespace, r.Name})
-	}
-	if name, ok := object.SyncOf(f.annotation(object.AnnotationManager)); ok {
-		o.RootSync = string(name)
-	} else {
-		o.Manager = f.annotation(object.AnnotationManager)
-	}
-	switch o.Kept {
-	case inherited:
-		o.ResourceID = f.annotation(object.AnnotationResourceID)
-	case declared, implicit, byRepoSync:
-		o.Path, o.Commit = f.annotation(object.AnnotationSourcePath), f.annotation(object.AnnotationToken)
-		o.Repository, o.Ref = contextOf(f.annotation(object.AnnotationContext))
-	}
-	if o.RootSync != "" && f.syncErr == nil {
-		o.RootSyncExists = new(f.sync != nil)
-		if f.sync != nil {
-			o.Sync = new(itemOf(f.sync, nil))
-		}
+		o.Owners = append(o.Owners, ObjectRef{gv.Group, r.Kind, f.id.Namespace, r.Name})
 	}
 	return o
 }
 
+// ProvenanceOf says how an object came into the cluster. The RootSync is the one that its
+// annotations name, nil if there is none; known is false if nobody could look.
+func ProvenanceOf(id object.ID, o metav1.Object, sync *configsyncv1beta1.RootSync, known bool) Provenance {
+	annotations := o.GetAnnotations()
+	p := Provenance{Kept: keptBy(id, o)}
+	if name, ok := object.SyncOf(annotations[object.AnnotationManager]); ok {
+		p.RootSync = string(name)
+	} else {
+		p.Manager = annotations[object.AnnotationManager]
+	}
+	switch p.Kept {
+	case Inherited:
+		p.ResourceID = annotations[object.AnnotationResourceID]
+	case Declared, Implicit, ByRepoSync:
+		p.Path, p.Commit = annotations[object.AnnotationSourcePath], annotations[object.AnnotationToken]
+		p.Repository, p.Ref = contextOf(annotations[object.AnnotationContext])
+	}
+	if p.RootSync != "" && known {
+		p.RootSyncExists = new(sync != nil)
+		if sync != nil {
+			p.Sync = new(itemOf(sync, nil))
+		}
+	}
+	return p
+}
+
 // keptBy goes by what Config Sync takes for managed.
-func keptBy(f *facts) kept {
-	manager := object.Managed(f.meta, f.id)
+func keptBy(id object.ID, o metav1.Object) Kept {
+	annotations, manager := o.GetAnnotations(), object.Managed(o, id)
 	_, ofRootSync := object.SyncOf(manager)
 	switch {
-	case ofRootSync && f.id.IsNamespace() && f.annotation(object.AnnotationSourcePath) == "":
-		return implicit
+	case ofRootSync && id.IsNamespace() && annotations[object.AnnotationSourcePath] == "":
+		return Implicit
 	case ofRootSync:
-		return declared
+		return Declared
 	case object.OfNamespaceReconciler(manager):
-		return byRepoSync
+		return ByRepoSync
 	}
-	return notKept(f.annotation(object.AnnotationManaged), f.annotation(object.AnnotationManager), f.annotation(object.AnnotationResourceID), f.id)
+	return notKept(annotations[object.AnnotationManaged], annotations[object.AnnotationManager], annotations[object.AnnotationResourceID], id)
 }
 
 // notKept says what annotations mean that are not those of an object that is kept.
-func notKept(managed, manager, resourceID string, id object.ID) kept {
+func notKept(managed, manager, resourceID string, id object.ID) Kept {
 	switch {
 	case managed == object.ManagedEnabled && resourceID != "" && resourceID != id.ResourceID():
-		return inherited
+		return Inherited
 	case managed == object.ManagedDisabled:
-		return disabled
+		return Disabled
 	case managed != "" || manager != "" || resourceID != "":
-		return marked
+		return Marked
 	}
-	return unmanaged
+	return Unmanaged
 }
 
 // contextOf reads what was synced, in the forms for repositories, images and charts.
@@ -184,51 +185,9 @@ func claimsOn(namespace *metav1.PartialObjectMetadata) *claims {
 	return &claims{Namespace: namespace.Name, Owner: owner.Claimant, Why: verdict.Why()}
 }
 
-// shownFields is how many fields of a manager are told.
-const shownFields = 3
-
 // managersBeside are those that own fields, apart from RootSyncs.
-func managersBeside(entries []metav1.ManagedFieldsEntry) []manager {
-	var out []manager
-	for _, e := range entries {
-		if e.Manager == object.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil {
-			continue
-		}
-		m := manager{Name: e.Manager, Operation: string(e.Operation), Subresource: e.Subresource}
-		m.Fields, m.Count = fieldsOf(e.FieldsV1)
-		out = append(out, m)
-	}
-	slices.SortStableFunc(out, func(a, b manager) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Operation, b.Operation))
+func managersBeside(entries []metav1.ManagedFieldsEntry) []fields.Manager {
+	return slices.DeleteFunc(fields.Managers(entries), func(m fields.Manager) bool {
+		return m.Name == object.FieldManager && m.Operation == string(metav1.ManagedFieldsOperationApply)
 	})
-	return out
-}
-
-func fieldsOf(f *metav1.FieldsV1) (first []string, count int) {
-	set := &fieldpath.Set{}
-	if err := set.FromJSON(bytes.NewReader(f.GetRawBytes())); err != nil {
-		return nil, 0
-	}
-	set = set.Leaves()
-	for p := range set.All() {
-		if len(first) < shownFields {
-			first = append(first, p.String())
-		}
-	}
-	return first, set.Size()
-}
-
-// String is a manager with what it owns.
-func (m manager) String() string {
-	text := m.Name
-	if m.Subresource != "" {
-		text += " (" + m.Subresource + ")"
-	}
-	if len(m.Fields) > 0 {
-		text += ": " + strings.Join(m.Fields, ", ")
-	}
-	if more := m.Count - len(m.Fields); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }

@@ -18,12 +18,12 @@ import (
 // unanswered is what to look at where nobody does what was asked for.
 const unanswered = "if that lasts, look whether the sync of Holdfast runs: kubectl get pods -n holdfast-system"
 
-// problemOf says in a line why a RootSync is not synced, and what to do about it; empty
-// where nothing has to be done.
+// problemOf says in a line why a RootSync is not synced, or who disputes what it has, and
+// what to do about it; empty where nothing has to be done.
 func problemOf(rs *configsyncv1beta1.RootSync, i *item, inventory *kptv1alpha1.ResourceGroup) string {
 	switch i.State {
 	case synced:
-		return ""
+		return contest(rs)
 	case suspended:
 		return suspensionText(rs)
 	case stalled:
@@ -39,6 +39,14 @@ func problemOf(rs *configsyncv1beta1.RootSync, i *item, inventory *kptv1alpha1.R
 		return ""
 	}
 	return firstError(rs, i)
+}
+
+// contest says who else declares what a RootSync has. The errors are of the others.
+func contest(rs *configsyncv1beta1.RootSync) string {
+	if c := condition(rs, configsyncv1beta1.ConditionNamespacesContested); c != nil && c.Status == "True" {
+		return firstLine(c.Message)
+	}
+	return ""
 }
 
 func suspensionText(rs *configsyncv1beta1.RootSync) string {

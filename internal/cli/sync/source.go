@@ -102,8 +102,8 @@ var hash = regexp.MustCompile(`^(sha256:)?[0-9a-f]{40,64}$`)
 
 const shortHash = 7
 
-// shortCommit is a commit for a table. The version of a chart stays as it is.
-func shortCommit(commit string) string {
+// ShortCommit is a commit for a table. The version of a chart stays as it is.
+func ShortCommit(commit string) string {
 	if !hash.MatchString(commit) {
 		return commit
 	}

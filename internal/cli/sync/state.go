@@ -36,6 +36,12 @@ const (
 	deleting state = "Deleting"
 )
 
+// Synced is the state of a RootSync for which nothing is left to do.
+const Synced = string(synced)
+
+// StateOf is how a RootSync is doing, in the word that "sync status" has for it.
+func StateOf(rs *configsyncv1beta1.RootSync) string { return string(stateOf(rs)) }
+
 // inventories are ResourceGroups by the names of their RootSyncs.
 type inventories map[string]*kptv1alpha1.ResourceGroup
 

@@ -99,7 +99,7 @@ func (o *statusOptions) validate() error {
 }
 
 func (c *client) status(ctx context.Context, o *statusOptions) error {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (c *client) printStatus(output string, items []item, now time.Time) error {
 func reference(name string) string { return "rootsync." + syncsResource.Group + "/" + name }
 
 func (i *item) row(wide bool, now time.Time) []ui.Cell {
-	from, commits := i.Source.short(), i.commits(shortCommit)
+	from, commits := i.Source.short(), i.commits(ShortCommit)
 	if wide {
 		from, commits = i.Source.String(), i.commits(func(commit string) string { return commit })
 	}

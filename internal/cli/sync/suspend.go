@@ -64,7 +64,7 @@ func newSuspensionCommand(c *client, o *suspension, cmd *cobra.Command) *cobra.C
 }
 
 func (c *client) changeSuspension(ctx context.Context, o *suspension) error {
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}

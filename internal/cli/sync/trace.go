@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -63,7 +64,7 @@ func (c *client) trace(ctx context.Context, o *traceOptions) error {
 	if err != nil {
 		return err
 	}
-	client, err := c.metadata()
+	client, err := c.Metadata()
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (c *client) trace(ctx context.Context, o *traceOptions) error {
 	if err != nil {
 		return err
 	}
-	if f.sync, f.syncErr = c.syncOf(ctx, f); f.syncErr != nil {
+	if f.sync, f.syncErr = KeeperOf(ctx, c.Clients, f.meta); f.syncErr != nil {
 		c.Notef("note: the RootSync is not known: %v", f.syncErr)
 	}
 	if f.namespaceErr != nil {
@@ -93,11 +94,11 @@ func (c *client) one(args []string) (*resource.Info, error) {
 	if len(args) == 0 || len(args) > 2 {
 		return nil, usage(want)
 	}
-	ns, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
+	ns, err := c.Namespace()
 	if err != nil {
 		return nil, err
 	}
-	infos, err := resource.NewBuilder(c.flags).
+	infos, err := resource.NewBuilder(c.Flags).
 		Unstructured().
 		NamespaceParam(ns).DefaultNamespace().
 		ResourceTypeOrNameArgs(false, args...).
@@ -129,13 +130,13 @@ func readFacts(ctx context.Context, client metadata.Interface, info *resource.In
 	return f, nil
 }
 
-// syncOf is the RootSync that an object names; nil if it names none, or that is gone.
-func (c *client) syncOf(ctx context.Context, f *facts) (*configsyncv1beta1.RootSync, error) {
-	name, ok := object.SyncOf(f.meta.GetAnnotations()[object.AnnotationManager])
+// KeeperOf is the RootSync that an object names; nil if it names none, or that is gone.
+func KeeperOf(ctx context.Context, c *connect.Clients, o metav1.Object) (*configsyncv1beta1.RootSync, error) {
+	name, ok := object.SyncOf(o.GetAnnotations()[object.AnnotationManager])
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	client, err := c.dynamic()
+	client, err := c.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -161,5 +162,3 @@ type facts struct {
 	namespace    *metav1.PartialObjectMetadata
 	namespaceErr error
 }
-
-func (f *facts) annotation(key string) string { return f.meta.GetAnnotations()[key] }

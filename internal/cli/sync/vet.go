@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/builtin"
+	"github.com/holdfast-dev/holdfast/internal/cli/preview"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
@@ -124,8 +126,8 @@ func (c *client) printReport(r *report) {
 }
 
 // served asks the API server which kinds there are, never the cache on disk.
-func (c *client) served() (servedKinds, error) {
-	client, err := c.flags.ToDiscoveryClient()
+func (c *client) served() (preview.Kinds, error) {
+	client, err := c.Flags.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
 	}
@@ -140,25 +142,20 @@ func (c *client) served() (servedKinds, error) {
 	return servedBy(lists), nil
 }
 
-// servedKinds are the kinds of a cluster, each with whether it has namespaces.
-type servedKinds map[schema.GroupKind]bool
-
-func servedBy(lists []*metav1.APIResourceList) servedKinds {
-	out := servedKinds{}
+// servedBy are the kinds of a cluster, each in the version that is listed first.
+func servedBy(lists []*metav1.APIResourceList) preview.Kinds {
+	out := preview.Kinds{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			continue // not a kind that any client could ask for
 		}
 		for _, r := range list.APIResources {
-			out[schema.GroupKind{Group: gv.Group, Kind: r.Kind}] = r.Namespaced
+			gk := schema.GroupKind{Group: gv.Group, Kind: r.Kind}
+			if _, known := out[gk]; !known && !strings.Contains(r.Name, "/") {
+				out[gk] = preview.Kind{Resource: gv.WithResource(r.Name), Namespaced: r.Namespaced}
+			}
 		}
 	}
 	return out
-}
-
-// Namespaced answers for a kind.
-func (s servedKinds) Namespaced(kind schema.GroupKind) (namespaced, known bool) {
-	namespaced, known = s[kind]
-	return namespaced, known
 }

@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -22,6 +24,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
@@ -40,6 +43,8 @@ type Settings struct {
 
 // Options of a Handler.
 type Options struct {
+	// Name of the webhook.
+	Name        string
 	Kinds       func() *inventory.Snapshot
 	Metadata    metadata.Interface
 	Client      kubernetes.Interface
@@ -47,6 +52,8 @@ type Options struct {
 	// Ready says whether all protections are known.
 	Ready    func() bool
 	Settings func() Settings
+	// Observer tells what mode Enforce would refuse; nil for nobody.
+	Observer *admission.Observer
 }
 
 // Handler answers the webhook.
@@ -77,11 +84,13 @@ func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladm
 	kinds := h.o.Kinds()
 	s := h.o.Settings()
 	if kinds == nil || !h.o.Ready() {
-		return starting(s)
+		return h.starting(s)
 	}
 	o := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(req.OldObject.Raw, o); err != nil {
-		return ctrladmission.Errored(http.StatusBadRequest, fmt.Errorf("decode oldObject: %w", err))
+		return admission.Refusal(h.o.Name, configv1alpha1.ModeEnforce, metav1.Status{
+			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "decode oldObject: " + err.Error(),
+		})
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -92,32 +101,29 @@ func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladm
 	}
 	log.FromContext(ctx).Info("Found a reason against a deletion", "target", target, "mode", s.Mode, "user", req.UserInfo.Username, "reason", v.refusal)
 	message := target + " is not deleted" + v.refusal
+	h.o.Observer.Tell(s.Mode, &req.AdmissionRequest, message)
+	response := admission.Refusal(h.o.Name, s.Mode, metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message})
 	switch s.Mode {
+	case configv1alpha1.ModeAudit:
+		return response // the client sees nothing
 	case configv1alpha1.ModeEnforce:
-		response := ctrladmission.Denied(message).WithWarnings(v.warnings...)
-		response.AuditAnnotations = v.audit()
-		return response
-	case configv1alpha1.ModeWarn:
-		return ctrladmission.Allowed("").WithWarnings(append(v.warnings, message)...)
+		maps.Copy(response.AuditAnnotations, v.audit()) // who counts denials goes by it
 	}
-	response := ctrladmission.Allowed("")
-	response.AuditAnnotations = map[string]string{"refusal": message}
+	response.Warnings = append(slices.Clone(v.warnings), response.Warnings...)
 	return response
 }
 
 // starting refuses while this replica cannot know. The code makes that plain to
 // machines; there is no Retry-After, because clients would hammer.
-func starting(s Settings) ctrladmission.Response {
+func (h *Handler) starting(s Settings) ctrladmission.Response {
 	const message = "Holdfast is starting and cannot say yet what hangs below"
 	if s.Mode != configv1alpha1.ModeEnforce || s.OnOutage == configv1alpha1.OutageAllows {
 		return ctrladmission.Allowed("").WithWarnings(message)
 	}
-	return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
-		Result: &metav1.Status{
-			Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
-			Message: message + "; try again in a few seconds",
-		},
-	}}
+	return admission.Refusal(h.o.Name, s.Mode, metav1.Status{
+		Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
+		Message: message + "; try again in a few seconds",
+	})
 }
 
 // verdict is what speaks against a deletion.

@@ -61,6 +61,9 @@ type Options struct {
 	// Settings is asked when something may have changed; it must be safe for
 	// concurrent use.
 	Settings func() Settings
+	// Needed says whether anything is to be protected at all. Until it is, nothing is
+	// watched, so that no rights are needed for it; what has started goes on. May be nil.
+	Needed func() bool
 	// Changed is called when the matches of a protection may have changed, with
 	// its name. It must not block.
 	Changed func(protection string)
@@ -121,6 +124,8 @@ type Marker struct {
 	// traffic the EndpointSlices, watched once there is such a Service.
 	whileUsed map[types.UID]struct{}
 	traffic   cache.SharedIndexInformer
+	// needed is set once something was to be protected; only Start has it.
+	needed bool
 	// background are the goroutines beside the workers and the watches.
 	background sync.WaitGroup
 }
@@ -215,10 +220,12 @@ func (m *Marker) follow(ctx context.Context) error {
 	if kinds == nil {
 		return nil // its first look wakes
 	}
-	d := m.compare(kinds)
-	if err := m.start(ctx, d.start); err != nil {
-		return err
+	if !m.needed && m.o.Needed != nil && !m.o.Needed() {
+		return nil // a change of the configuration wakes
 	}
+	m.needed = true
+	d := m.compare(kinds)
+	m.start(ctx, d.start)
 	for _, s := range d.stop {
 		m.stop(s)
 	}
@@ -268,27 +275,22 @@ func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
 
 // start begins to watch. Namespaces come first, and are waited for: whether an
 // object is selected or in scope can depend on the labels of its namespace.
-func (m *Marker) start(ctx context.Context, sources []inventory.Source) error {
+func (m *Marker) start(ctx context.Context, sources []inventory.Source) {
 	first := inventory.Source{Resource: namespaces}
 	if slices.Contains(sources, first) {
-		if err := m.watches.Start(ctx, first); err != nil {
-			return err
-		}
+		m.watches.Start(ctx, first)
 		for !m.isSynced(first) {
 			select {
 			case <-ctx.Done():
-				return nil
+				return
 			case <-m.wake: // also after each source that has synced
 			}
 		}
 		m.Wake() // those that were taken may have been about something else
 	}
 	for _, s := range sources {
-		if err := m.watches.Start(ctx, s); err != nil {
-			return err
-		}
+		m.watches.Start(ctx, s)
 	}
-	return nil
 }
 
 // replaced says whether a source that is no longer wanted can go: its kind does

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -23,6 +22,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
+	"github.com/holdfast-dev/holdfast/internal/platform/specs"
 	"github.com/holdfast-dev/holdfast/internal/platform/trigger"
 )
 
@@ -98,43 +98,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // Follow keeps the set in line with the cache, on every replica, and tells of
 // each change.
 func Follow(ctx context.Context, c cache.Cache, set *selection.Set, changed func(before, after *selection.Protection)) (func() bool, error) {
-	informer, err := c.GetInformer(ctx, &v1alpha1.ResourceDeletionProtection{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watch ResourceDeletionProtections: %w", err)
-	}
-	put := func(o any) {
-		in, ok := o.(*v1alpha1.ResourceDeletionProtection)
-		if !ok {
-			return
-		}
-		p, err := selection.New(in)
-		if err != nil {
-			ctrl.Log.WithName("deletion.protection").Error(err, "Protection cannot be put into force", "name", in.Name)
-			return
-		}
-		changed(set.Put(p), p)
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: put,
-		UpdateFunc: func(before, after any) {
-			if a, ok := before.(*v1alpha1.ResourceDeletionProtection); ok {
-				if b, ok := after.(*v1alpha1.ResourceDeletionProtection); ok && a.Generation == b.Generation && a.UID == b.UID {
-					return // its status
-				}
+	return specs.Follow(ctx, c, &v1alpha1.ResourceDeletionProtection{},
+		func(in *v1alpha1.ResourceDeletionProtection) {
+			p, err := selection.New(in)
+			if err != nil {
+				ctrl.Log.WithName("deletion.protection").Error(err, "Protection cannot be put into force", "name", in.Name)
+				return
 			}
-			put(after)
+			changed(set.Put(p), p)
 		},
-		DeleteFunc: func(o any) {
-			if t, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-				o = t.Obj
-			}
-			if in, ok := o.(*v1alpha1.ResourceDeletionProtection); ok {
-				changed(set.Delete(in.Name), nil)
-			}
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watch ResourceDeletionProtections: %w", err)
-	}
-	return registration.HasSynced, nil
+		func(in *v1alpha1.ResourceDeletionProtection) { changed(set.Delete(in.Name), nil) },
+	)
 }

@@ -83,13 +83,12 @@ func (p *Policy) decide(s Settings, f Facts) (Verdict, bool) {
 	case need != NeedNothing:
 		v.Need = need
 		return v, true
-	case err != nil:
+	case err != nil && !leaving(f):
 		return p.failedMatch(v, f, err), true
 	case !matches:
 		return Verdict{}, false
-	case f.otherUID():
-		v.Outcome, v.Allowed = OutcomeOtherUID, true
-		return v, true
+	case leaving(f), f.otherUID():
+		return passing(v, f), true
 	case p.draining && f.Node == nil:
 		v.Need = NeedNode
 		return v, true
@@ -97,6 +96,16 @@ func (p *Policy) decide(s Settings, f Facts) (Verdict, bool) {
 		return p.notDraining(v, f), true
 	}
 	return p.verdictFor(v, f), true
+}
+
+// passing is the verdict on an eviction that has nothing to move: the pod is leaving, or
+// another one is meant.
+func passing(v Verdict, f Facts) Verdict {
+	v.Outcome, v.Allowed = OutcomeOtherUID, true
+	if leaving(f) {
+		v.Outcome = OutcomeLeaving
+	}
+	return v
 }
 
 // matchesRest says whether what the metadata of the pod does not tell matches.
@@ -112,8 +121,8 @@ func (p *Policy) matchesRest(f Facts) (matches bool, need Need, err error) {
 	if f.Pod == nil {
 		return false, NeedPod, nil
 	}
-	if finished(f.Pod) || p.condition == nil {
-		return !finished(f.Pod), NeedNothing, nil
+	if p.condition == nil {
+		return true, NeedNothing, nil
 	}
 	if matches, err = p.condition.holds(f); err != nil {
 		return false, NeedNothing, fmt.Errorf("spec.match.condition: %w", err)
@@ -157,12 +166,9 @@ func isKind(o *metav1.OwnerReference, group, kind string) bool {
 	return o.Kind == kind && groupOf(o.APIVersion) == group
 }
 
-// exempt says whether a pod is in no policy: one that is on its way out, one that
-// its kubelet runs by itself, and one that comes back on the same node.
+// exempt says whether a pod is in no policy: one that its kubelet runs by itself, and
+// one that comes back on the same node.
 func exempt(o *metav1.ObjectMeta) bool {
-	if o.DeletionTimestamp != nil {
-		return true
-	}
 	if _, mirror := o.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true
 	}
@@ -170,8 +176,14 @@ func exempt(o *metav1.ObjectMeta) bool {
 	return c != nil && isKind(c, "apps", "DaemonSet")
 }
 
-func finished(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+// leaving says whether there is nothing left to move: the pod is terminating, or has
+// finished. A policy lets it pass rather than leave it to the Drain Cleaner's rules,
+// which would end the drain that the policy has wait.
+func leaving(f Facts) bool {
+	if f.Meta.DeletionTimestamp != nil {
+		return true
+	}
+	return f.Pod != nil && (f.Pod.Status.Phase == corev1.PodSucceeded || f.Pod.Status.Phase == corev1.PodFailed)
 }
 
 // notDraining is the verdict on a pod whose node is not being drained. Whoever names

@@ -83,6 +83,8 @@ const (
 	OutcomeNone Outcome = "no-match"
 	// OutcomeOtherUID is that the eviction is meant for another pod of the name.
 	OutcomeOtherUID Outcome = "other-uid"
+	// OutcomeLeaving is that the pod is terminating, or has finished.
+	OutcomeLeaving Outcome = "leaving"
 	// OutcomeHeld is that the pod stays until something else moves it.
 	OutcomeHeld Outcome = "held"
 	// OutcomeAllowed is that a policy lets the eviction pass.

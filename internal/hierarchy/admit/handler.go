@@ -19,6 +19,7 @@ import (
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 )
 
 // margin is left of the API server's time for the answer to arrive.
@@ -104,7 +105,8 @@ func (h *handler) handle(ctx context.Context, req *admissionv1.AdmissionRequest)
 	}
 	log.FromContext(ctx).Info("Found a reason against a request", "webhook", h.name, "mode", mode, "user", req.UserInfo.Username,
 		"operation", req.Operation, "namespace", req.Namespace, "name", req.Name, "code", a.Denied.Code, "reason", a.Denied.Message)
-	return told(mode, a.Denied)
+	h.o.Observer.Tell(mode, req, a.Denied.Message)
+	return admission.Refusal(h.name, mode, metav1.Status{Code: a.Denied.Code, Reason: a.Denied.Reason, Message: a.Denied.Message})
 }
 
 // undecided is the refusal of what cannot be decided, or not in time. There is no
@@ -125,21 +127,6 @@ func undecided(err error, late bool) *rules.Denial {
 		Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
 		Message: "Holdfast cannot decide on this now: " + err.Error(),
 	}
-}
-
-// told puts a refusal into an answer. Below mode Enforce it is only told.
-func told(mode configv1alpha1.Mode, d *rules.Denial) ctrladmission.Response {
-	switch mode {
-	case configv1alpha1.ModeEnforce:
-		return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
-			Result: &metav1.Status{Code: d.Code, Reason: d.Reason, Message: d.Message},
-		}}
-	case configv1alpha1.ModeWarn:
-		return ctrladmission.Allowed("").WithWarnings(d.Message)
-	}
-	response := ctrladmission.Allowed("")
-	response.AuditAnnotations = map[string]string{"refusal": d.Message}
-	return response
 }
 
 func patched(patch []byte) ctrladmission.Response {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 )
 
@@ -29,6 +30,8 @@ type Options struct {
 	Sources func(context.Context, []inventory.Kind, propagate.Rules) (*propagate.Sources, error)
 	// Client asks about users and namespaces.
 	Client kubernetes.Interface
+	// Observer tells what mode Enforce would refuse; nil for nobody.
+	Observer *admission.Observer
 }
 
 // Handlers answer the webhooks.

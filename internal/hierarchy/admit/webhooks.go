@@ -151,7 +151,7 @@ func (w webhook) declare(o WebhookOptions) admission.Webhook {
 		Spec: admissionregistrationv1.ValidatingWebhook{
 			Rules:           w.rules,
 			FailurePolicy:   &policy,
-			SideEffects:     new(admissionregistrationv1.SideEffectClassNone),
+			SideEffects:     new(admissionregistrationv1.SideEffectClassNoneOnDryRun), // Events, in mode Audit
 			TimeoutSeconds:  new(int32(timeout.Seconds())),
 			ObjectSelector:  w.objects,
 			MatchConditions: append([]admissionregistrationv1.MatchCondition{notBy(o.Users)}, w.conditions...),

@@ -5,7 +5,6 @@ package keep
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +21,8 @@ type objects struct {
 }
 
 // metadataOnly asks for an answer without content.
-const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+const metadataOnly = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 // newObjects makes an objects for a client that has its defaults from rest.Config.
 func newObjects(c *rest.Config) (*objects, error) {
@@ -66,7 +66,7 @@ func send(ctx context.Context, request *rest.Request, body []byte, dryRun bool) 
 		return nil, err
 	}
 	out := &metav1.PartialObjectMetadata{}
-	if err := json.Unmarshal(raw, out); err != nil {
+	if _, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(raw, nil, out); err != nil {
 		return nil, fmt.Errorf("read the answer of the API server: %w", err)
 	}
 	return out, nil

@@ -6,11 +6,16 @@ package keep
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 )
 
 const (
@@ -67,4 +72,26 @@ func (k *Keeper) report(i item, err error) {
 	}
 	ctrl.Log.WithName("hierarchy").Info("Something cannot be written; it is tried again", "what", string(i.what), "kind", i.kind.String(),
 		"namespace", i.namespace, "name", i.name, "tries", k.queue.NumRequeues(i)+1, "error", err.Error())
+	if refused(err) {
+		k.stays(i, err)
+	}
+}
+
+// stays says on what is to go that it cannot, and who is in the way. Nothing else of it
+// would tell.
+func (k *Keeper) stays(i item, err error) {
+	switch i.what {
+	case anAnchor:
+		if p := k.o.World.Anchor(world.Ref{Namespace: i.namespace, Name: i.name}); p != nil && p.Anchor.DeletionTimestamp != nil {
+			k.o.Events.Eventf(p.Anchor, nil, corev1.EventTypeWarning, hncv1alpha2.EventCannotUpdate, "Delete", "it waits for its subnamespace: %v", err)
+		}
+	case aCopy:
+		p := k.o.World.Copy(world.CopyRef{Key: propagate.Key{Kind: i.kind, Name: i.name}, Namespace: i.namespace})
+		if p == nil || decide(p) != remove {
+			return
+		}
+		o := &metav1.PartialObjectMetadata{ObjectMeta: p.Have.ObjectMeta}
+		o.SetGroupVersionKind(i.kind.WithVersion(p.Kind.Resource.Version))
+		k.o.Events.Eventf(o, nil, corev1.EventTypeWarning, hncv1alpha2.EventCannotUpdate, "Delete", "it is a copy of what is not there any more, and cannot go: %v", err)
+	}
 }

@@ -44,8 +44,7 @@ func (w World) anchorDelete(namespace, name string) Verdict {
 	if len(sub.Children) == 0 || sub.AllowCascadingDeletion {
 		return Verdict{Deletes: append([]string{name}, w.cascade(name)...)}
 	}
-	return forbidden("the subnamespace %q has namespaces below it (%s); allow cascading deletion on it, or move them first",
-		name, strings.Join(sub.Children, ", "))
+	return forbidden(textAnchorBelow, name, strings.Join(sub.Children, ", "))
 }
 
 // DeletesSubnamespace says whether an anchor that is being deleted takes its

@@ -104,7 +104,7 @@ func (w World) externalWith(name string) string {
 
 func (w World) namespaceDelete(name string, before Meta) Verdict {
 	if p := before.Annotations[hncv1alpha2.AnnotationSubnamespaceOf]; p != "" && w.Tree.HasAnchor(p, name) {
-		return forbidden("%q is a subnamespace; delete its anchor in %q instead", name, p)
+		return forbidden(textByItsAnchor, name, p)
 	}
 	o := w.Tree.Get(name)
 	if o == nil {
@@ -122,5 +122,5 @@ func (w World) namespaceDelete(name string, before Meta) Verdict {
 	if len(subs) == 0 {
 		return allowed
 	}
-	return forbidden("%q has subnamespaces (%s); allow cascading deletion on it, or delete them first", name, strings.Join(subs, ", "))
+	return forbidden(textHasBelow, name, strings.Join(subs, ", "))
 }

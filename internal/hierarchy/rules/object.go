@@ -97,7 +97,7 @@ func (w World) source(kind schema.GroupKind, namespace string, before, after *un
 	}
 	s := w.Sources.Rules().NewSource(propagate.Describe(kind, namespace, after))
 	if lost := w.Sources.Overwritten(w.Tree, s); len(lost) > 0 {
-		return conflict("%s %q would take the place of others of its name, in the namespaces %s", kind.Kind, after.GetName(), strings.Join(lost, ", "))
+		return conflict(textTakesPlace, kind.Kind, after.GetName(), strings.Join(lost, ", "))
 	}
 	return allowed
 }

@@ -101,12 +101,11 @@ func Unavailable(namespace string) Verdict {
 // Kept is the answer where a namespace that would go is protected; why is what the
 // API server says.
 func Kept(namespace, why string) Verdict {
-	return forbidden("the subnamespace %q cannot be deleted: %s", namespace, why)
+	return forbidden(textKept, namespace, why)
 }
 
 // Unauthorized is the answer to a user who may not update HierarchyConfigurations
 // in a namespace.
 func Unauthorized(namespace string) Verdict {
-	return deny(codeUnauthorized, metav1.StatusReasonUnauthorized,
-		"this changes the tree of the namespace %q, and you may not update hierarchyconfigurations.hnc.x-k8s.io there", namespace)
+	return deny(codeUnauthorized, metav1.StatusReasonUnauthorized, textNoRight, namespace)
 }

@@ -86,7 +86,9 @@ func (s *state) settle(b *batch) Dirty {
 		return Dirty{}
 	}
 	if b.all {
-		return s.everything()
+		d := s.everything()
+		s.atFirst(&d)
+		return d
 	}
 	d := Dirty{
 		Namespaces: b.namespaces.Insert(changed...), Moved: sets.New[string](), Anchors: b.anchors, Copies: sets.New[CopyRef](),
@@ -111,7 +113,19 @@ func (s *state) settle(b *batch) Dirty {
 		}
 	}
 	s.dropUnsynced(&d)
+	s.atFirst(&d)
 	return d
+}
+
+// atFirst leaves out the copies that are as they should be, of kinds that have just
+// become known: they are nearly all that there are, and none of them waits to go.
+func (s *state) atFirst(d *Dirty) {
+	for _, k := range s.kinds {
+		if kind := k.GroupKind(); k.synced && !s.once.Has(kind) {
+			s.once.Insert(kind)
+			maps.DeleteFunc(d.Copies, func(at CopyRef, _ sets.Empty) bool { return at.Kind == kind && s.inOrder(at) })
+		}
+	}
 }
 
 // inOrder says whether a copy is as it should be: most that the watch tells of are,

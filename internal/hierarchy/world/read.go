@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/pager"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -27,14 +28,16 @@ import (
 )
 
 // Everything is all that may have to be written, for one who has not followed what
-// changed.
+// changed and to whom nothing waits. Nearly all copies are as they should be then.
 func (w *World) Everything() Dirty {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.state == nil || !w.state.complete {
 		return Dirty{}
 	}
-	return w.state.everything()
+	d := w.state.everything()
+	maps.DeleteFunc(d.Copies, func(at CopyRef, _ sets.Empty) bool { return w.state.inOrder(at) })
+	return d
 }
 
 // CopyPlan is what is known of a place for a copy.

@@ -42,6 +42,8 @@ type state struct {
 	// complete says that the tree is known.
 	complete bool
 	kinds    map[inventory.ObjectSource]*kind
+	// once are the kinds whose copies were looked at once.
+	once sets.Set[schema.GroupKind]
 
 	objects  map[propagate.Key]map[string]*Source
 	copies   map[propagate.Key]map[string]*Copy
@@ -92,6 +94,7 @@ func newState(s settings.Settings) *state {
 		namespaces: map[string]*corev1.Namespace{}, configs: map[string]*hncv1alpha2.HierarchyConfiguration{},
 		anchors: map[string]map[string]*hncv1alpha2.SubnamespaceAnchor{},
 		synced:  sets.New[inventory.ObjectSource](), blind: sets.New[inventory.ObjectSource](), kinds: map[inventory.ObjectSource]*kind{},
+		once:    sets.New[schema.GroupKind](),
 		objects: map[propagate.Key]map[string]*Source{}, copies: map[propagate.Key]map[string]*Copy{},
 		copiesIn: map[string]sets.Set[propagate.Key]{}, definitions: map[inventory.ObjectSource]definition{},
 	}

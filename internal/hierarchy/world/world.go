@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -25,10 +24,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 )
-
-// settled is how long after the start what the first lists took is given back to the
-// machine: they are by far the most that is ever decoded at once.
-const settled = 5 * time.Second
 
 // Options of a World.
 type Options struct {
@@ -258,9 +253,6 @@ func (w *World) change(edit func(*state, *batch)) {
 		})
 	}
 	w.mu.Unlock()
-	if first {
-		time.AfterFunc(settled, debug.FreeOSMemory)
-	}
 	if declared {
 		w.o.Declared()
 	}
@@ -323,11 +315,7 @@ type session struct {
 	objects *inventory.Objects
 }
 
-func (h *session) start(s inventory.ObjectSource) {
-	if err := h.objects.Start(h.ctx, s); err != nil {
-		ctrl.Log.WithName("hierarchy").Error(err, "Objects cannot be watched", "resource", s.Resource.GroupResource().String())
-	}
-}
+func (h *session) start(s inventory.ObjectSource) { h.objects.Start(h.ctx, s) }
 
 func (h *session) tell(e event) { h.tellOf(inventory.ObjectSource{}, e) }
 

@@ -3,7 +3,11 @@
 
 package admission
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+)
 
 var (
 	// Gauges that only the leader knows have no value on other replicas.
@@ -23,11 +27,21 @@ var (
 		Name: "holdfast_admission_repairs_total",
 		Help: "Admission objects that were put back after somebody changed or deleted them by hand.",
 	}, []string{"kind"})
+	refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_webhook_refusals_total",
+		Help: "Requests that a webhook found a reason against, by its name and mode: refused in Enforce, and let pass in Warn and Audit. Dry runs count.",
+	}, []string{"webhook", "mode"})
 )
 
-// RegisterMetrics adds this package's metrics to a registry.
-func RegisterMetrics(r prometheus.Registerer) {
-	r.MustRegister(anchorPresent, allInstalled, writes, repairs)
+// RegisterMetrics adds this package's metrics to a registry. The webhooks are those
+// that can be declared, whatever their mode.
+func RegisterMetrics(r prometheus.Registerer, webhooks []Webhook) {
+	r.MustRegister(anchorPresent, allInstalled, writes, repairs, refusals)
+	for _, w := range webhooks {
+		for _, mode := range []configv1alpha1.Mode{configv1alpha1.ModeAudit, configv1alpha1.ModeWarn, configv1alpha1.ModeEnforce} {
+			refusals.WithLabelValues(w.Name, string(mode))
+		}
+	}
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
 		repairs.WithLabelValues(kind) // so that the first one is an increase
 	}

@@ -47,24 +47,17 @@ func (s Self) Policy() Policy {
 	// The garbage collector removes the webhook configurations when the anchor
 	// goes, or takes the owner off it; nobody else can give it an owner.
 	collectors := []string{"system:serviceaccount:kube-system:generic-garbage-collector", "system:kube-controller-manager"}
-	all := []string{"*"}
-	rule := func(group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
-		return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-			Operations: operations,
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: all, Resources: resources},
-		}}
-	}
 	return Policy{
 		Name: SelfPolicyName,
 		Mode: s.Mode,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
-					rule("admissionregistration.k8s.io", []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"},
+					ruleFor("admissionregistration.k8s.io", []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"},
 						admissionregistrationv1.Update, admissionregistrationv1.Delete),
-					rule("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
-					rule("", []string{"namespaces"}, admissionregistrationv1.Delete),
-					rule("", []string{"configmaps"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
+					ruleFor("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
+					ruleFor("", []string{"namespaces"}, admissionregistrationv1.Delete),
+					ruleFor("", []string{"configmaps"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
 				},
 			},
 			Variables: []admissionregistrationv1.Variable{

@@ -1,7 +1,8 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cel writes values into CEL expressions.
+// Package cel writes values into CEL expressions, and evaluates expressions that
+// users write.
 package cel
 
 import (

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/pattern"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
@@ -44,6 +45,22 @@ func Validate(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 		[]configv1alpha1.OutageRule{configv1alpha1.OutageRefuses, configv1alpha1.OutageAllows})...)
 	problems = append(problems, validateOverrides(&cfg.Deletion.Overrides, deletion.Child("overrides"))...)
 	problems = append(problems, validateEviction(&cfg.Eviction, field.NewPath("eviction"))...)
+	problems = append(problems, validateServiceAccounts(&cfg.ServiceAccounts, field.NewPath("serviceAccounts"))...)
+	return problems
+}
+
+func validateServiceAccounts(s *configv1alpha1.ServiceAccountsConfiguration, path *field.Path) field.ErrorList {
+	problems := slices.Concat(
+		oneOf(path.Child("mode"), s.Mode, []configv1alpha1.ServiceAccountsMode{
+			configv1alpha1.ServiceAccountsOff, configv1alpha1.ServiceAccountsReport, configv1alpha1.ServiceAccountsEnforce,
+		}),
+		oneOf(path.Child("existing"), s.Existing, []configv1alpha1.ExistingAccounts{configv1alpha1.ExistingApply, configv1alpha1.ExistingReplace}),
+	)
+	if exclusion := s.Strimzi.LabelsExclusionPattern; exclusion != nil && *exclusion != "" {
+		if _, err := pattern.Compile(*exclusion); err != nil {
+			problems = append(problems, field.Invalid(path.Child("strimzi", "labelsExclusionPattern"), *exclusion, err.Error()))
+		}
+	}
 	return problems
 }
 
@@ -92,6 +109,7 @@ func validateScopes(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 		scope.Validate(cfg.Scope, global),
 		scope.Validate(cfg.Deletion.Scope, deletion),
 		scope.Validate(cfg.Eviction.Scope, field.NewPath("eviction", "scope")), // its webhook can ask for what no selector holds
+		scope.Validate(cfg.ServiceAccounts.Scope, field.NewPath("serviceAccounts", "scope")),
 	)
 	if len(problems) > 0 {
 		return problems

@@ -173,6 +173,7 @@ func (k *Kinds) look(ctx context.Context) (complete bool, err error) {
 	}
 	kinds = append(kinds, k.kept(partial, crds, kinds)...)
 	next := NewSnapshot(kinds)
+	next.silent = silent(next, crds, partial)
 	if !next.equal(k.current.Load()) {
 		k.current.Store(next)
 		k.mu.Lock()
@@ -181,19 +182,29 @@ func (k *Kinds) look(ctx context.Context) (complete bool, err error) {
 			f()
 		}
 	}
-	return isComplete(next, crds, partial), nil
+	return next.silent.Len() == 0, nil
 }
 
-// isComplete says that discovery showed every kind that is defined, and every
-// group answered. What did answer is in force in the meantime.
-func isComplete(s *Snapshot, crds sets.Set[string], failed *discovery.ErrGroupDiscoveryFailed) bool {
+// silent are the groups that did not answer, and those of kinds that are defined and
+// that discovery did not show. What did answer is in force in the meantime.
+func silent(s *Snapshot, crds sets.Set[string], failed *discovery.ErrGroupDiscoveryFailed) sets.Set[string] {
 	missing := crds.Clone()
 	for _, kind := range s.all {
 		if kind.CRD {
 			missing.Delete(kind.CRDName())
 		}
 	}
-	return missing.Len() == 0 && failed == nil
+	out := sets.New[string]()
+	for name := range missing {
+		_, group, _ := strings.Cut(name, ".")
+		out.Insert(group)
+	}
+	if failed != nil {
+		for version := range failed.Groups {
+			out.Insert(version.Group)
+		}
+	}
+	return out
 }
 
 // kept are the kinds that cannot be discovered now, as they were known before: a

@@ -4,12 +4,15 @@
 package inventory
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -36,13 +39,27 @@ func (h *health) work() {
 	}
 }
 
-// watched looks at the answer to a request to watch. The reflector tells nobody of
-// a 429, and tries the same again for as long as it gets it: so it is told here.
-// That is what a kind answers which the API server cannot read, for one because
-// its conversion webhook is gone.
-func (h *health) watched(w watch.Interface, err error, o metav1.ListOptions) (watch.Interface, error) {
+// listed looks at the answer to a request to list.
+func (h *health) listed(ctx context.Context, list runtime.Object, err error) (runtime.Object, error) {
+	if err != nil && ctx.Err() == nil && broken(err) {
+		h.fail(err)
+	}
+	return list, err
+}
+
+// broken says whether an error is more than a version that is too old, after which the
+// reflector asks for a new one.
+func broken(err error) bool { return !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) }
+
+// watched looks at the answer to a request to watch. After a refused connection the
+// reflector tries again, and after a watch that was to begin with all objects it lists
+// them. It also tries again after a 429, for as long as it gets one: that is what a
+// kind answers which the API server cannot read, for one because its conversion
+// webhook is gone.
+func (h *health) watched(ctx context.Context, w watch.Interface, err error, o metav1.ListOptions) (watch.Interface, error) {
+	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 	if err != nil {
-		if apierrors.IsTooManyRequests(err) {
+		if apierrors.IsTooManyRequests(err) || !initial && ctx.Err() == nil && broken(err) && !utilnet.IsConnectionRefused(err) {
 			h.fail(err)
 		}
 		return nil, err
@@ -50,7 +67,6 @@ func (h *health) watched(w watch.Interface, err error, o metav1.ListOptions) (wa
 	if !h.failing.Load() {
 		return w, nil
 	}
-	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 	p := &proof{in: w, out: make(chan watch.Event), done: make(chan struct{}), wait: steady, works: h.work, initial: initial}
 	go p.run()
 	return p, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Kind is a kind that the API server serves, in the version that it prefers.
@@ -53,6 +54,8 @@ type Snapshot struct {
 	all        []Kind
 	byResource map[schema.GroupResource]Kind
 	byKind     map[schema.GroupKind]Kind
+	// silent are the groups of which discovery does not show everything.
+	silent sets.Set[string]
 }
 
 // NewSnapshot makes a Snapshot of kinds, each of which is there once.
@@ -87,8 +90,12 @@ func (s *Snapshot) ByKind(gk schema.GroupKind) (Kind, bool) {
 	return k, ok
 }
 
+// Silent says whether discovery does not show everything of a group now: a kind of it
+// that is not here may be served all the same.
+func (s *Snapshot) Silent(group string) bool { return s.silent.Has(group) }
+
 func (s *Snapshot) equal(o *Snapshot) bool {
-	return o != nil && slices.EqualFunc(s.all, o.all, func(a, b Kind) bool {
+	return o != nil && s.silent.Equal(o.silent) && slices.EqualFunc(s.all, o.all, func(a, b Kind) bool {
 		return a.Resource == b.Resource && a.Kind == b.Kind && a.Namespaced == b.Namespaced &&
 			a.Aggregated == b.Aggregated && a.CRD == b.CRD && slices.Equal(a.Verbs, b.Verbs)
 	})

@@ -78,11 +78,11 @@ func NewObjectsAndMetadata(c dynamic.Interface, m metadata.Interface, h ObjectHa
 
 // Start begins to watch a source until the context ends or it is stopped.
 // Starting what runs does nothing.
-func (w *Objects) Start(ctx context.Context, s ObjectSource) error {
+func (w *Objects) Start(ctx context.Context, s ObjectSource) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.running[s]; ok {
-		return nil
+		return
 	}
 	health := &health{failed: func(err error) { w.handler.Failed(s, err) }, works: func() { w.handler.Works(s) }}
 	transform := func(in any) (any, error) {
@@ -98,17 +98,13 @@ func (w *Objects) Start(ctx context.Context, s ObjectSource) error {
 	if s.Metadata {
 		example = &metav1.PartialObjectMetadata{}
 	}
-	r, err := newRunning(w.listWatch(s, health), example, transform, health, cache.ResourceEventHandlerFuncs{
+	r := newRunning(w.listWatch(s, health), example, transform, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { w.seen(s, o) },
 		UpdateFunc: func(_, o any) { w.seen(s, o) },
 		DeleteFunc: func(o any) { w.gone(s, o) },
 	})
-	if err != nil {
-		return err
-	}
 	w.running[s] = r
 	r.start(ctx, &w.done, func() { w.handler.Synced(s) })
-	return nil
 }
 
 func (w *Objects) listWatch(s ObjectSource, h *health) cache.ListerWatcher {
@@ -130,12 +126,13 @@ func (w *Objects) listWatch(s ObjectSource, h *health) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector, o.LabelSelector = only, s.Label
-			return list(ctx, o)
+			objects, err := list(ctx, o)
+			return h.listed(ctx, objects, err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.FieldSelector, o.LabelSelector = only, s.Label
 			events, err := open(ctx, o)
-			return h.watched(events, err, o)
+			return h.watched(ctx, events, err, o)
 		},
 	}, of)
 }
@@ -178,7 +175,7 @@ func (w *Objects) All(s ObjectSource) []metav1.Object {
 	if r == nil {
 		return nil
 	}
-	found := r.informer.GetStore().List()
+	found := r.objects.List()
 	out := make([]metav1.Object, 0, len(found))
 	for _, o := range found {
 		if m, ok := o.(metav1.Object); ok {
@@ -196,7 +193,7 @@ func (w *Objects) Object(s ObjectSource, namespace, name string) metav1.Object {
 	if r == nil {
 		return nil
 	}
-	o, _, _ := r.informer.GetStore().GetByKey(cache.NewObjectName(namespace, name).String())
+	o, _, _ := r.objects.GetByKey(cache.NewObjectName(namespace, name).String())
 	m, _ := o.(metav1.Object)
 	return m
 }

@@ -5,7 +5,6 @@ package inventory
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,28 +14,21 @@ import (
 // byNamespace indexes the objects of a source.
 const byNamespace = cache.NamespaceIndex
 
-// running is one source that is watched.
+// running is one source that is watched. It has one handler, which is called by who
+// reads the watch: there can be hundreds of sources, and what an informer with many
+// handlers keeps for each would be most of their memory.
 type running struct {
-	informer     cache.SharedIndexInformer
-	registration cache.ResourceEventHandlerRegistration
-	stop         context.CancelFunc
+	objects  cache.Indexer
+	informer cache.Controller
+	stop     context.CancelFunc
 }
 
-func newRunning(
-	lw cache.ListerWatcher, example runtime.Object, transform cache.TransformFunc, h *health, handler cache.ResourceEventHandlerFuncs,
-) (*running, error) {
-	i := cache.NewSharedIndexInformer(lw, example, 0, cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
-	if err := i.SetTransform(transform); err != nil {
-		return nil, fmt.Errorf("set transform: %w", err)
-	}
-	if err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { h.fail(err) }); err != nil {
-		return nil, fmt.Errorf("set error handler: %w", err)
-	}
-	registration, err := i.AddEventHandler(handler)
-	if err != nil {
-		return nil, fmt.Errorf("add handler: %w", err)
-	}
-	return &running{informer: i, registration: registration}, nil
+func newRunning(lw cache.ListerWatcher, example runtime.Object, transform cache.TransformFunc, handler cache.ResourceEventHandlerFuncs) *running {
+	objects, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: lw, ObjectType: example, Transform: transform, Handler: handler,
+		Indexers: cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc},
+	})
+	return &running{objects: objects.(cache.Indexer), informer: informer} //nolint:forcetypeassert // with indexers it is one
 }
 
 // start runs until the context ends, and says when all was told that there was at
@@ -45,8 +37,10 @@ func (r *running) start(ctx context.Context, done *sync.WaitGroup, synced func()
 	ctx, r.stop = context.WithCancel(ctx)
 	done.Go(func() { r.informer.RunWithContext(ctx) })
 	done.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), r.registration.HasSynced) {
+		select {
+		case <-r.informer.HasSyncedChecker().Done():
 			synced()
+		case <-ctx.Done():
 		}
 	})
 }

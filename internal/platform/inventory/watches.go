@@ -67,11 +67,11 @@ func NewWatches(c metadata.Interface, h Handler) *Watches {
 
 // Start begins to watch a source until the context ends or it is stopped.
 // Starting what runs does nothing.
-func (w *Watches) Start(ctx context.Context, s Source) error {
+func (w *Watches) Start(ctx context.Context, s Source) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.running[s]; ok {
-		return nil
+		return
 	}
 	health := &health{
 		failed: func(err error) { w.handler.Failed(s, err) },
@@ -81,17 +81,13 @@ func (w *Watches) Start(ctx context.Context, s Source) error {
 			}
 		},
 	}
-	r, err := newRunning(w.listWatch(s, health), &metav1.PartialObjectMetadata{}, w.strip, health, cache.ResourceEventHandlerFuncs{
+	r := newRunning(w.listWatch(s, health), &metav1.PartialObjectMetadata{}, w.strip, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { w.seen(s, o) },
 		UpdateFunc: func(_, o any) { w.seen(s, o) },
 		DeleteFunc: func(o any) { w.gone(s, o) },
 	})
-	if err != nil {
-		return err
-	}
 	w.running[s] = r
 	r.start(ctx, &w.done, func() { w.handler.Synced(s) })
-	return nil
 }
 
 // listWatch lists and watches a source, and keeps its health.
@@ -99,12 +95,13 @@ func (w *Watches) listWatch(s Source, h *health) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = s.Label
-			return w.client.Resource(s.Resource).Namespace(s.Namespace).List(ctx, o)
+			list, err := w.client.Resource(s.Resource).Namespace(s.Namespace).List(ctx, o)
+			return h.listed(ctx, list, err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.LabelSelector = s.Label
 			events, err := w.client.Resource(s.Resource).Namespace(s.Namespace).Watch(ctx, o)
-			return h.watched(events, err, o)
+			return h.watched(ctx, events, err, o)
 		},
 	}, w.client)
 }
@@ -148,8 +145,8 @@ func (w *Watches) Objects(s Source, namespace string) []*metav1.PartialObjectMet
 	}
 	var found []any
 	if namespace == "" {
-		found = r.informer.GetStore().List()
-	} else if in, err := r.informer.GetIndexer().ByIndex(byNamespace, namespace); err == nil {
+		found = r.objects.List()
+	} else if in, err := r.objects.ByIndex(byNamespace, namespace); err == nil {
 		found = in
 	}
 	out := make([]*metav1.PartialObjectMetadata, 0, len(found))
@@ -173,7 +170,7 @@ func (w *Watches) Object(s Source, namespace, name string) *metav1.PartialObject
 	if namespace != "" {
 		key = namespace + "/" + name
 	}
-	o, _, _ := r.informer.GetStore().GetByKey(key)
+	o, _, _ := r.objects.GetByKey(key)
 	m, _ := o.(*metav1.PartialObjectMetadata)
 	return m
 }

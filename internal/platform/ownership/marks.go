@@ -8,24 +8,10 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
-)
-
-// Marks of Config Sync. Those of its RootSyncs are the marks of Holdfast's too.
-const (
-	managedAnnotation    = "configmanagement.gke.io/managed"
-	managedEnabled       = "enabled"
-	managerAnnotation    = "configsync.gke.io/manager"
-	resourceIDAnnotation = "configsync.gke.io/resource-id"
-	sourcePathAnnotation = "configmanagement.gke.io/source-path"
-	declaredVersionLabel = "configsync.gke.io/declared-version"
-
-	// rootManager begins the names of managers that are RootSyncs, all of them in
-	// rootNamespace. The one named defaultRootSync has nothing behind it.
-	rootManager     = ":root"
-	rootNamespace   = "config-management-system"
-	defaultRootSync = "root-sync"
 )
 
 // Marks of other tools.
@@ -48,38 +34,55 @@ const (
 // themselves, the annotation of this package left aside. Nothing says since when.
 func Marks(o metav1.Object) []Claim {
 	var out []Claim
-	for _, read := range []func(metav1.Object) (Claim, bool){configSyncMark, anchorMark, kustomizationMark, helmReleaseMark, argoMark, helmMark} {
+	for _, read := range []func(metav1.Object) (Claim, bool){configSyncMark, anchorMark} {
 		if c, ok := read(o); ok {
 			out = append(out, c)
 		}
+	}
+	out = append(out, Tools(schema.GroupKind{Kind: "Namespace"}, o)...)
+	slices.SortFunc(out, func(a, b Claim) int { return strings.Compare(a.Claimant, b.Claimant) })
+	return out
+}
+
+// Tools are the marks that tools put on an object of any kind, as claims: Flux, Argo CD
+// and Helm. What a controller makes may have inherited the labels among them.
+func Tools(kind schema.GroupKind, o metav1.Object) []Claim {
+	var out []Claim
+	for _, read := range []func(metav1.Object) (Claim, bool){kustomizationMark, helmReleaseMark, helmMark} {
+		if c, ok := read(o); ok {
+			out = append(out, c)
+		}
+	}
+	if c, ok := argoMark(kind, o); ok {
+		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b Claim) int { return strings.Compare(a.Claimant, b.Claimant) })
 	return out
 }
 
-// configSyncMark goes by what Config Sync itself takes for managed: the annotation,
+// configSyncMark goes by what Config Sync itself takes for managed, and Holdfast too: the annotation,
 // and an id that is this very object's, since controllers copy annotations. A
 // Namespace that came from a file has the path of the file, and one that was made
 // along the way has none.
 func configSyncMark(o metav1.Object) (Claim, bool) {
 	annotations := o.GetAnnotations()
-	if annotations[managedAnnotation] != managedEnabled || annotations[resourceIDAnnotation] != "_namespace_"+o.GetName() {
+	if annotations[configsyncv1beta1.AnnotationManaged] != configsyncv1beta1.ManagedEnabled || annotations[configsyncv1beta1.AnnotationResourceID] != "_namespace_"+o.GetName() {
 		return Claim{}, false
 	}
-	manager := annotations[managerAnnotation]
-	name, ofRoot := strings.CutPrefix(manager, rootManager+"_")
-	if manager == rootManager {
-		name, ofRoot = defaultRootSync, true
+	manager := annotations[configsyncv1beta1.AnnotationManager]
+	name, ofRoot := strings.CutPrefix(manager, configsyncv1beta1.ManagerRoot+"_")
+	if manager == configsyncv1beta1.ManagerRoot {
+		name, ofRoot = configsyncv1beta1.DefaultRootSync, true
 	}
 	if !ofRoot || name == "" {
 		return Claim{How: Foreign, Claimant: claimant(configSync, manager)}, true
 	}
 	how := Implicit
-	_, fromFile := annotations[sourcePathAnnotation]
-	if _, declared := o.GetLabels()[declaredVersionLabel]; fromFile || declared {
+	_, fromFile := annotations[configsyncv1beta1.AnnotationSourcePath]
+	if _, declared := o.GetLabels()[configsyncv1beta1.LabelDeclaredVersion]; fromFile || declared {
 		how = Declared
 	}
-	return Claim{How: how, Claimant: RootSync(rootNamespace, name)}, true
+	return Claim{How: how, Claimant: RootSync(configsyncv1beta1.Namespace, name)}, true
 }
 
 func anchorMark(o metav1.Object) (Claim, bool) {
@@ -97,16 +100,22 @@ func helmReleaseMark(o metav1.Object) (Claim, bool) {
 	return Claim{How: Foreign, Claimant: claimant(flux, "helmrelease", o.GetLabels()[fluxHelmReleaseNamespace], name)}, name != ""
 }
 
-// argoMark goes by the tracking id, APPLICATION:GROUP/KIND:NAMESPACE/NAME, if it is
-// of this very object, or else by the label that older versions write.
-func argoMark(o metav1.Object) (Claim, bool) {
-	if app, object, ok := strings.Cut(o.GetAnnotations()[argoTrackingID], ":"); ok && app != "" {
-		if strings.HasPrefix(object, "/Namespace:") && strings.HasSuffix(object, "/"+o.GetName()) {
-			return Claim{How: Foreign, Claimant: claimant(argoCD, app)}, true
-		}
+// argoMark goes by the tracking id if it is of this very object, or else by the label
+// that older versions write.
+func argoMark(kind schema.GroupKind, o metav1.Object) (Claim, bool) {
+	app, object, _ := strings.Cut(o.GetAnnotations()[argoTrackingID], ":")
+	if app == "" || !tracks(object, kind, o) {
+		app = o.GetLabels()[argoInstance]
 	}
-	app := o.GetLabels()[argoInstance]
 	return Claim{How: Foreign, Claimant: claimant(argoCD, app)}, app != ""
+}
+
+// tracks says whether GROUP/KIND:NAMESPACE/NAME is an object. What is in no namespace is
+// given that of the application.
+func tracks(text string, kind schema.GroupKind, o metav1.Object) bool {
+	object, ofKind := strings.CutPrefix(text, kind.Group+"/"+kind.Kind+":")
+	namespace, name, _ := strings.Cut(object, "/")
+	return ofKind && name == o.GetName() && (o.GetNamespace() == "" || namespace == o.GetNamespace())
 }
 
 // helmMark goes by what Helm itself asks for before it takes an object for its own.

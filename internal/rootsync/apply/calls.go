@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,12 +47,13 @@ type task struct {
 	want     decide.Want
 	drift    bool
 	toldAt   int
+	cameAt   int
 	// wrote says that something was written, and not only looked at.
 	wrote bool
 }
 
 func (e *Engine) task(it *item) *task {
-	t := &task{Engine: e, it: it, at: e.resource(it), want: it.want, toldAt: it.told}
+	t := &task{Engine: e, it: it, at: e.resource(it), want: it.want, toldAt: it.told, cameAt: it.came}
 	if it.declared != nil {
 		t.declared = *it.declared
 	}
@@ -120,7 +122,7 @@ func (e *Engine) dryRun(it *item, seen *live.Seen) call {
 			return nil, err
 		case would.GetResourceVersion() != have.GetResourceVersion():
 			return nil, errOvertaken
-		case same(have, would):
+		case live.Same(have, would):
 			return have, nil
 		}
 		return t.applyNow(ctx)
@@ -135,19 +137,6 @@ func (t *task) applyAsBefore(ctx context.Context, seen *live.Seen) (*unstructure
 		return got, err
 	}
 	return t.applyNow(ctx)
-}
-
-// same says whether two answers about an object differ in nothing but times.
-func same(a, b *unstructured.Unstructured) bool {
-	if live.Owned(a) != live.Owned(b) {
-		return false
-	}
-	bare := func(o *unstructured.Unstructured) string {
-		o = &unstructured.Unstructured{Object: o.DeepCopy().Object}
-		o.SetManagedFields(nil)
-		return live.Digest(o.Object)
-	}
-	return bare(a) == bare(b)
 }
 
 // mark writes on an object whose it is.
@@ -186,7 +175,7 @@ func (e *Engine) look(it *item, f decide.Facts) call {
 			t.failed(err)
 			return
 		}
-		it.answer, it.looked = nil, true
+		it.answer, it.answered, it.looked = nil, e.o.Clock.Now(), true
 		if got != nil {
 			it.answer = live.Of(it.id, got)
 		}
@@ -235,6 +224,9 @@ func (e *Engine) remove(it *item, f decide.Facts) call {
 		policy = metav1.DeletePropagationForeground
 	}
 	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {
+		if err := cmp.Or(e.staying(ctx, it.id), e.occupied(ctx, it.id)); err != nil {
+			return nil, err
+		}
 		return nil, t.at.Delete(ctx, it.id.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: new(seen.UID), ResourceVersion: new(seen.ResourceVersion)}, PropagationPolicy: &policy,
 		})

@@ -19,8 +19,8 @@ import (
 func (e *Engine) facts(it *item) decide.Facts {
 	f := decide.Facts{ID: it.id, Sync: e.o.Sync, Wrote: it.wrote, Lagging: it.told == it.toldAt, Owner: e.o.Owner(it.id)}
 	f.Seen, f.Known = e.o.Live.Seen(it.id)
-	// What was answered counts where the watch cannot tell.
-	if f.Seen == nil && (it.looked || !f.Known && it.answer != nil) {
+	// What was answered counts where the watch cannot tell, for a while.
+	if f.Seen == nil && (it.looked || !f.Known && it.answer != nil && e.after(it.answered, relook) > 0) {
 		f.Seen, f.Looked = it.answer, true
 	}
 	it.looked = false
@@ -72,10 +72,29 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 		}
 	case decide.Keep:
 		e.finish(it, kept, knv.New(v.Code, "%s", v.Why).About(it.about))
+	case decide.HandOver:
+		e.handOver(it, v)
 	case decide.Gone:
 		e.finish(it, gone, nil)
 	}
 	return nil
+}
+
+// handOver waits until the other has taken the object over, and tells people only if that
+// takes long and holds up the end of the RootSync.
+func (e *Engine) handOver(it *item, v decide.Verdict) {
+	var err *knv.Error
+	if e.current.removal != "" {
+		if it.going.IsZero() {
+			it.going = e.o.Clock.Now()
+		}
+		if rest := e.after(it.going, lookAfter); rest > 0 {
+			e.queue.AddAfter(it.id, rest)
+		} else {
+			err = knv.New(knv.Applier, "%s", v.Why).About(it.about)
+		}
+	}
+	e.finish(it, kept, err)
 }
 
 // write writes an object, if it is its turn.
@@ -185,8 +204,11 @@ func (e *Engine) fine(it *item, f decide.Facts) {
 	if it.since.IsZero() {
 		it.since = now
 	}
+	if !f.Known {
+		e.queue.AddAfter(it.id, relook) // nobody tells when it changes
+	}
 	is := it.ready
-	switch s := statusOf(e.newest(it, f)); {
+	switch s := statusOf(it.newest(f.Seen)); {
 	case is == ready: // what comes later is not about the declaration
 	case s == status.CurrentStatus:
 		is = ready
@@ -212,9 +234,9 @@ func (e *Engine) fine(it *item, f decide.Facts) {
 }
 
 // newest is an object as the watch, or the last answer, has it.
-func (e *Engine) newest(it *item, f decide.Facts) *live.Seen {
-	if it.answer != nil && (f.Seen == nil || f.Seen.Older(it.answer.ResourceVersion)) {
+func (it *item) newest(seen *live.Seen) *live.Seen {
+	if it.answer != nil && (seen == nil || seen.Older(it.answer.ResourceVersion)) {
 		return it.answer
 	}
-	return f.Seen
+	return seen
 }

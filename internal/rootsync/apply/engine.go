@@ -5,6 +5,8 @@ package apply
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -140,7 +142,7 @@ func (e *Engine) Set(d Declaration) {
 // Remove takes away what there is, or lets go of it. It does not block.
 func (e *Engine) Remove(how Removal, d Declaration) {
 	d.defaults()
-	d.Objects, d.Held, d.removal = nil, nil, how
+	d.Objects, d.Held, d.Kept, d.removal = nil, nil, nil, how
 	e.set(d)
 }
 
@@ -180,11 +182,27 @@ func (e *Engine) ObserveKinds() {
 // ObserveNamespace tells that a namespace has appeared. It does not block.
 func (e *Engine) ObserveNamespace(name string) {
 	e.wake(func(it *item) bool {
+		if it.id.Namespace == name {
+			it.came++
+		}
 		waits := it.missing == name || it.id.Namespace == name && it.outcome == failed
 		if waits {
 			it.until = time.Time{}
 		}
 		return waits
+	})
+}
+
+// ObserveProtection tells that what keeps a namespace from being deleted has changed. An
+// object that would take it along can have been refused for that, and has no label that would
+// tell: an anchor is refused by what is in its subnamespace, or below. It does not block.
+func (e *Engine) ObserveProtection(namespace string) {
+	e.wake(func(it *item) bool {
+		if it.refused == nil || !strings.Contains(it.refused.text, strconv.Quote(namespace)) {
+			return false
+		}
+		it.refused, it.until = nil, time.Time{}
+		return true
 	})
 }
 

@@ -87,7 +87,10 @@ func newItem(id object.ID) *item {
 
 // stored takes in what the inventory has now.
 func (e *Engine) stored() {
-	e.inventory = e.store.IDs()
+	former := e.inventory
+	if e.inventory = e.store.IDs(); !slices.Equal(former, e.inventory) {
+		e.o.Changed()
+	}
 	for _, it := range e.items {
 		_, it.inventoried = slices.BinarySearchFunc(e.inventory, it.id, object.ID.Compare)
 		if it.wanted && it.inventoried {
@@ -111,7 +114,7 @@ func (e *Engine) accept(ctx context.Context) error {
 	}
 	all := e.store.IDs()
 	for _, d := range next.Objects {
-		if id := d.ID(); !disabled(d) && !e.anothers(id) {
+		if id := d.ID(); !d.Disabled() && !e.anothers(id) {
 			all = append(all, id)
 		}
 	}
@@ -163,7 +166,7 @@ func (e *Engine) formerly() (ids []object.ID) {
 
 // guard says why a declaration must not come into force.
 func (e *Engine) guard(d *Declaration) *knv.Error {
-	former := e.formerly()
+	former := slices.DeleteFunc(e.formerly(), func(id object.ID) bool { return slices.Contains(d.Kept, id) })
 	switch {
 	case d.removal != "":
 		return nil
@@ -171,10 +174,6 @@ func (e *Engine) guard(d *Declaration) *knv.Error {
 		return d.Guard(former, d.Objects)
 	}
 	return plan.KeepNamespaces(former, d.Objects)
-}
-
-func disabled(d object.Declared) bool {
-	return d.Object.GetAnnotations()[object.AnnotationManaged] == object.ManagedDisabled
 }
 
 func (e *Engine) anothers(id object.ID) bool {

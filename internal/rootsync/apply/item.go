@@ -52,11 +52,14 @@ type item struct {
 
 	// wrote is decide.Facts.Wrote, and answer what the API server answered last. Looked
 	// says that this was asked for by a decision and is for the next one.
-	wrote  *decide.Wrote
-	answer *live.Seen
-	looked bool
+	wrote    *decide.Wrote
+	answer   *live.Seen
+	answered time.Time
+	looked   bool
 	// told counts what the watch has told, and toldAt is where that was at the last write.
 	told, toldAt int
+	// came counts how often it was told that its namespace has appeared.
+	came int
 
 	outcome outcome
 	ready   readiness
@@ -85,6 +88,7 @@ type item struct {
 // refusal is a no, and with which labels.
 type refusal struct {
 	text, labels string
+	code         knv.Code
 	until        time.Time
 }
 

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"context"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -28,9 +29,14 @@ const (
 	// refusedRetry is the pause before what was refused is tried again, if nothing
 	// changes sooner.
 	refusedRetry = 10 * time.Minute
+	// occupiedRetry is the same of a Namespace in which something runs: nobody tells when
+	// it has ended.
+	occupiedRetry = time.Minute
 	// unwatched is how long an object waits for the watch of its kind, before it is
 	// looked at by itself.
 	unwatched = 10 * time.Second
+	// relook is how often an object is looked at whose kind cannot be watched.
+	relook = 10 * time.Minute
 	// calm is how often at most the inventory follows what happens once all is settled.
 	calm = 2 * time.Second
 	// surfaced is how often in a row the API server must not answer before that is an
@@ -63,6 +69,9 @@ type Options struct {
 	// InUse says who else uses a Namespace, or the kind of a CustomResourceDefinition; nil
 	// if nobody does. Those who are named are shown to people.
 	InUse func(object.ID) []string
+	// Occupants are what runs in a namespace and is nobody's; it is asked before the
+	// Namespace goes. Nil if nobody wants to know. They are shown to people.
+	Occupants func(ctx context.Context, namespace string) ([]string, error)
 	// Changed tells that State has changed. It may come often.
 	Changed func()
 	// Did tells what was done to an object, for those who count.
@@ -97,6 +106,8 @@ type Declaration struct {
 	// Held are kinds of which objects are declared that could not be read: none of their
 	// objects goes.
 	Held []schema.GroupKind
+	// Kept are objects that are declared and not to be applied: they are left as they are.
+	Kept []object.ID
 	// Guard refuses the declaration by what was in the inventory; nil for
 	// plan.KeepNamespaces. What does not count is left out by whoever sets it.
 	Guard func(former []object.ID, now []object.Declared) *knv.Error

@@ -6,6 +6,7 @@ package apply
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 )
 
 // written takes in that an object was written, or found to be as it should be.
@@ -24,7 +26,7 @@ func (t *task) written(got *unstructured.Unstructured, err error) {
 	}
 	it, now := t.it, t.o.Clock.Now()
 	seen := live.Of(it.id, got)
-	it.answer, it.toldAt = seen, t.toldAt
+	it.answer, it.answered, it.toldAt = seen, now, t.toldAt
 	it.wrote = &decide.Wrote{Digest: t.want.Digest, UID: seen.UID, ResourceVersion: seen.ResourceVersion, Owned: seen.Owned}
 	it.failures, it.until, it.missing, it.deleted, it.refused = 0, time.Time{}, "", "", nil
 	if t.drift {
@@ -52,10 +54,14 @@ func (t *task) count(now time.Time) {
 // failed takes in that a call has failed. It is made again, later each time.
 func (t *task) failed(err error) {
 	it := t.it
+	if t.outdated() {
+		t.queue.Add(it.id) // it says nothing about what is declared now
+		return
+	}
 	it.failures++
 	pause := backoff(it.failures)
 	it.missing = missingNamespace(err)
-	if it.missing != "" {
+	if it.missing != "" && it.came == t.cameAt { // it may have appeared while the answer was on its way
 		pause = refusedRetry // its appearance is told
 	}
 	it.until = t.o.Clock.Now().Add(pause)
@@ -64,16 +70,28 @@ func (t *task) failed(err error) {
 		return
 	}
 	if !it.isDeclared() {
-		t.finish(it, kept, knv.New(knv.Applier, "%s", t.removing(it.id, err)).About(it.about).Because(err))
+		t.finish(it, kept, knv.New(number(err), "%s", t.removing(it.id, err)).About(it.about).Because(err))
 		return
 	}
-	t.finish(it, failed, knv.New(knv.Applier, "failed to apply %s: %v", it.id, err).About(it.about).Because(err))
+	t.finish(it, failed, knv.New(number(err), "failed to apply %s: %v", it.id, err).About(it.about).Because(err))
+}
+
+// outdated says whether the object has been declared otherwise since the call began.
+func (t *task) outdated() bool {
+	was := t.declared.Object != nil
+	return was != t.it.isDeclared() || was && t.want.Digest != t.it.want.Digest
 }
 
 // removed takes in how the request to go was answered.
 func (t *task) removed(f decide.Facts, err error) {
 	it, seen := t.it, f.Seen
+	var staying *errStaying
+	var occupied *errOccupied
 	switch {
+	case errors.As(err, &staying):
+		t.refuse(it, seen.Labels, plan.SkippedDelete(it.id, err.Error()), err, refusedRetry)
+	case errors.As(err, &occupied):
+		t.refuse(it, seen.Labels, plan.SkippedDelete(it.id, err.Error()), err, occupiedRetry)
 	case err == nil:
 		t.o.Did(Pruned)
 		it.deleted, it.deletedAt, it.watched, it.since, it.failures = seen.UID, seen.ResourceVersion, !f.Looked, t.o.Clock.Now(), 0
@@ -83,7 +101,7 @@ func (t *task) removed(f decide.Facts, err error) {
 		t.finish(it, gone, nil)
 	case refuses(err) || apierrors.IsConflict(err) && it.failures >= surfaced:
 		it.failures = 0
-		t.refuse(it, seen.Labels, err)
+		t.refuse(it, seen.Labels, t.removing(it.id, err), err, refusedRetry)
 	default:
 		t.failed(err)
 	}
@@ -113,6 +131,19 @@ func refuses(err error) bool {
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError &&
 		code != http.StatusConflict && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout && code != http.StatusUnauthorized
 }
+
+// number is that of the error for what a call has failed with.
+func number(err error) knv.Code {
+	if apierrors.IsForbidden(err) && lacksRights.MatchString(err.Error()) {
+		return knv.InsufficientRights
+	}
+	return knv.Applier
+}
+
+// lacksRights is what the API server says of who may not do something, apart from what
+// policies and webhooks say, which is forbidden as well: that the verb is not granted, or
+// that it would grant what it has not.
+var lacksRights = regexp.MustCompile(`: User "[^"]*" cannot |user "[^"]*" .*is attempting to grant RBAC permissions not currently held`)
 
 // codeOf is the status of HTTP; 0 if there was no answer.
 func codeOf(err error) int {

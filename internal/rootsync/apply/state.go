@@ -90,7 +90,10 @@ func (e *Engine) statuses() []group.Status {
 		if it.outcome == gone || it.isDeclared() && it.want.Disabled {
 			continue
 		}
-		seen, _ := e.o.Live.Seen(id)
+		seen, known := e.o.Live.Seen(id)
+		if !known || seen != nil { // of what has gone the last answer tells nothing
+			seen = it.newest(seen)
+		}
 		s := group.Status{ID: id, Status: string(statusOf(seen)), Strategy: "Apply"}
 		if !it.isDeclared() {
 			s.Strategy = "Delete"

@@ -34,7 +34,7 @@ func (e *Engine) stranger(id object.ID) *item {
 
 // undeclared says what is to be done about an object that is not declared any more.
 func (e *Engine) undeclared(it *item) call {
-	if slices.Contains(e.current.Held, it.id.GroupKind()) {
+	if slices.Contains(e.current.Held, it.id.GroupKind()) || slices.Contains(e.current.Kept, it.id) {
 		e.finish(it, kept, nil)
 		return nil
 	}
@@ -54,7 +54,8 @@ func (e *Engine) undeclared(it *item) call {
 	}
 	waits := false
 	if !g.Orphan {
-		g.InUse, g.Refusal = e.inUse(it.id), e.refusal(it, f)
+		g.InUse = e.inUse(it.id)
+		g.Refusal, g.Code = e.refusal(it, f)
 		waits, g.Needed = e.needed(it.id)
 	}
 	v := decide.Undeclared(f, g)
@@ -106,17 +107,17 @@ func (e *Engine) inUse(id object.ID) string {
 
 // refusal is what was answered when the object was asked to go, as long as nothing has
 // changed that could change the answer.
-func (e *Engine) refusal(it *item, f decide.Facts) string {
+func (e *Engine) refusal(it *item, f decide.Facts) (string, knv.Code) {
 	if it.refused == nil || f.Seen == nil {
-		return ""
+		return "", ""
 	}
 	rest := it.refused.until.Sub(e.o.Clock.Now())
 	if rest <= 0 || f.Seen.Labels != it.refused.labels {
 		it.refused, it.until = nil, time.Time{}
-		return ""
+		return "", ""
 	}
 	e.queue.AddAfter(it.id, rest)
-	return it.refused.text
+	return it.refused.text, it.refused.code
 }
 
 // needed says whether an object has to wait for others to go, or why it cannot go.
@@ -145,11 +146,11 @@ func (e *Engine) needed(id object.ID) (waits bool, why string) {
 	return waits, ""
 }
 
-// refuse takes in that an object must not go.
-func (e *Engine) refuse(it *item, labels string, cause error) {
-	it.refused = &refusal{text: e.removing(it.id, cause), labels: labels, until: e.o.Clock.Now().Add(refusedRetry)}
-	e.queue.AddAfter(it.id, refusedRetry)
-	e.finish(it, kept, knv.New(knv.Applier, "%s", it.refused.text).About(it.about).Because(cause))
+// refuse takes in that an object must not go, for a while.
+func (e *Engine) refuse(it *item, labels, text string, cause error, pause time.Duration) {
+	it.refused = &refusal{text: text, code: number(cause), labels: labels, until: e.o.Clock.Now().Add(pause)}
+	e.queue.AddAfter(it.id, pause)
+	e.finish(it, kept, knv.New(it.refused.code, "%s", it.refused.text).About(it.about).Because(cause))
 }
 
 // removing is the text of an error about an object that cannot go.

@@ -68,7 +68,7 @@ func WantOf(d object.Declared, sync object.Sync, v object.Version, exact bool) W
 	}
 	return Want{
 		Digest: live.Digest(stamped.Object), Stamps: live.Stamps(a, stamped.GetLabels()),
-		Disabled:     d.Object.GetAnnotations()[object.AnnotationManaged] == object.ManagedDisabled,
+		Disabled:     d.Disabled(),
 		OnlyMetadata: a[object.AnnotationMutation] == object.MutationIgnore,
 		Version:      v, Exact: exact,
 	}

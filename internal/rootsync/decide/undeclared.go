@@ -4,6 +4,8 @@
 package decide
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,8 +29,10 @@ type Going struct {
 	// Needed says why it is needed, and InUse which namespace is in use, by whom: both
 	// empty if it may go.
 	Needed, InUse string
-	// Refusal is the answer when it was asked to go, as long as it counts.
+	// Refusal is the answer when it was asked to go, as long as it counts, and Code that
+	// of the error about it; empty for knv.Applier.
 	Refusal string
+	Code    knv.Code
 }
 
 // Undeclared decides about an object that is not declared, and is in the inventory or
@@ -47,25 +51,54 @@ func Undeclared(f Facts, g Going) Verdict {
 	case g.Needed != "":
 		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedDelete(f.ID, g.Needed)}
 	case g.Refusal != "":
-		return Verdict{Action: Keep, Code: knv.Applier, Why: g.Refusal}
+		return Verdict{Action: Keep, Code: cmp.Or(g.Code, knv.Applier), Why: g.Refusal}
 	}
 	return because(Delete, "it is not declared any more")
 }
 
+// anothers says whether another RootSync may have the object.
+func (f Facts) anothers() bool { return f.Owner != "" && f.Owner != f.Sync }
+
+// mine says whether the object was seen with this RootSync's mark.
+func (f Facts) mine() bool { return f.Seen != nil && f.Seen.Manager == f.Sync.Manager() }
+
 // left decides about an object of which the sync has to leave everything as it is.
 func left(f Facts, g Going) (Verdict, bool) {
+	anothers := f.anothers()
 	switch {
-	case f.Owner != "" && f.Owner != f.Sync:
+	case anothers && g.Orphan:
 		return because(Gone, "another RootSync has it"), true
 	case !f.Known && !f.Looked:
+		// It may be there with this one's mark, and the other may go before it has taken it over.
 		return because(Wait, "it is not known yet what is there of its kind"), true
+	case anothers && !f.mine():
+		return because(Gone, "another RootSync has it"), true
 	case f.Seen == nil:
 		return unseen(f, g), true
 	case f.Wrote != nil && f.Seen.Older(f.Wrote.ResourceVersion):
 		return because(Wait, "the watch has yet to tell of the last write"), true
 	}
+	if v, ok := passing(f); ok {
+		return v, true
+	}
 	why := others(f, g)
 	return because(Gone, why), why != ""
+}
+
+// passing decides about what is another's, or this one's, in a moment.
+func passing(f Facts) (Verdict, bool) {
+	switch {
+	case f.Owner == "" || !f.mine():
+		return Verdict{}, false
+	case f.anothers():
+		// That one can go before it has taken it over, and then nobody would remember it.
+		return because(HandOver, plan.SkippedDelete(f.ID, fmt.Sprintf("RootSync %s may have it and has yet to take it over", f.Owner))), true
+	case f.ID.IsNamespace():
+		// Whose a namespace is that nobody declares turns out when it is seen, and may have
+		// changed since it was left out. Without its mark nobody would have it.
+		return because(Wait, "it is this RootSync's, and will be declared in a moment"), true
+	}
+	return Verdict{}, false
 }
 
 func unseen(f Facts, g Going) Verdict {

@@ -29,8 +29,11 @@ const (
 	Delete Action = "Delete"
 	// Abandon takes off what says whose it is, and leaves the rest.
 	Abandon Action = "Abandon"
-	// Keep it, and in the inventory, for now.
+	// Keep it, and in the inventory, until what is in the way has gone.
 	Keep Action = "Keep"
+	// HandOver keeps it in the inventory until another RootSync, which has it now, has
+	// taken it over.
+	HandOver Action = "HandOver"
 	// Gone says that there is nothing left of it that is the sync's.
 	Gone Action = "Gone"
 )

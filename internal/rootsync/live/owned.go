@@ -61,3 +61,16 @@ func Digest(v any) string {
 	sum := sha256.Sum256(text)
 	return base64.RawStdEncoding.EncodeToString(sum[:16])
 }
+
+// Same says whether two answers about an object differ in nothing but times.
+func Same(a, b *unstructured.Unstructured) bool {
+	if Owned(a) != Owned(b) {
+		return false
+	}
+	bare := func(o *unstructured.Unstructured) string {
+		o = &unstructured.Unstructured{Object: o.DeepCopy().Object}
+		o.SetManagedFields(nil)
+		return Digest(o.Object)
+	}
+	return bare(a) == bare(b)
+}

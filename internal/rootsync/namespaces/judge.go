@@ -8,7 +8,6 @@
 package namespaces
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,6 +70,19 @@ type Stakes map[object.Sync]Stake
 func (s Stakes) declared() bool {
 	for _, stake := range s {
 		if stake.How == Declares {
+			return true
+		}
+	}
+	return false
+}
+
+// Contested says whether others may declare what a RootSync declares. Ruling.Rivals says who.
+func (s Stakes) Contested(sync object.Sync) bool {
+	if s[sync].How != Declares {
+		return false
+	}
+	for other, stake := range s {
+		if other != sync && (stake.How == Declares || stake.How == Silent) {
 			return true
 		}
 	}
@@ -148,11 +160,17 @@ func Alone(live metav1.Object, stakes Stakes) Ruling {
 	return r
 }
 
+// Along says whether a namespace was made along the way, and nobody declares it: Config
+// Sync writes no source path on those, and neither does Holdfast.
+func Along(live metav1.Object) bool {
+	return live.GetAnnotations()[object.AnnotationSourcePath] == "" && object.Managed(live, object.NamespaceID(live.GetName())) != ""
+}
+
 func newRuling(live metav1.Object, v ownership.Verdict, stakes Stakes) Ruling {
 	r := Ruling{Claims: v.Claims, Why: v.Why(), stakes: stakes}
 	if live != nil {
 		r.exists, r.There = true, live.GetDeletionTimestamp() == nil
-		r.along = live.GetAnnotations()[object.AnnotationSourcePath] == "" && object.Managed(live, object.NamespaceID(live.GetName())) != ""
+		r.along = Along(live)
 	}
 	for sync := range stakes {
 		if v.Owns(claimant(sync)) {
@@ -216,9 +234,28 @@ func maker(live metav1.Object, stakes Stakes) object.Sync {
 	return ""
 }
 
-// claimed says whether a RootSync has a claim.
+// claim is that of a RootSync, if it has one.
+func (r Ruling) claim(sync object.Sync) (ownership.Claim, bool) {
+	i := slices.IndexFunc(r.Claims, func(c ownership.Claim) bool { return c.Claimant == claimant(sync) })
+	if i < 0 {
+		return ownership.Claim{}, false
+	}
+	return r.Claims[i], true
+}
+
 func (r Ruling) claimed(sync object.Sync) bool {
-	return slices.ContainsFunc(r.Claims, func(c ownership.Claim) bool { return c.Claimant == claimant(sync) })
+	_, ok := r.claim(sync)
+	return ok
+}
+
+// declares says whether a RootSync declares the namespace, by its source or, if it is
+// silent, by its claim.
+func (r Ruling) declares(sync object.Sync) bool {
+	if r.stakes[sync].How == Silent {
+		c, ok := r.claim(sync)
+		return ok && c.How == ownership.Declared
+	}
+	return r.stakes[sync].How == Declares
 }
 
 // Act is what a RootSync does about a namespace.
@@ -252,20 +289,17 @@ func (r Ruling) Of(sync object.Sync) Act {
 	}
 }
 
-// Rivals are the RootSyncs that declare the namespace beside this one, the oldest first.
+// Rivals are the RootSyncs that declare the namespace beside this one, in the order of
+// their names.
 func (r Ruling) Rivals(sync object.Sync) []object.Sync {
 	var out []object.Sync
-	for other, stake := range r.stakes {
-		if other != sync && stake.How == Declares {
+	for other := range r.stakes {
+		if other != sync && r.declares(other) {
 			out = append(out, other)
 		}
 	}
-	slices.SortFunc(out, func(a, b object.Sync) int { return older(r.stakes, a, b) })
+	slices.Sort(out)
 	return out
-}
-
-func older(stakes Stakes, a, b object.Sync) int {
-	return cmp.Or(stakes[a].Since.Compare(stakes[b].Since), cmp.Compare(a, b))
 }
 
 // Fate is what becomes of a namespace that a RootSync had and wants no longer.

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -24,15 +26,42 @@ type Wants struct {
 	Needed []string
 	// Makes says that it makes what it needs and is not there: strategy "implicit".
 	Makes bool
+	// Anchored are those for which its source has an anchor, which makes them: it would be
+	// refused if they were there.
+	Anchored []string
+}
+
+var anchorKind = schema.GroupKind{Group: hncv1alpha2.GroupName, Kind: "SubnamespaceAnchor"}
+
+// WantsOf is what objects want of namespaces. What is declared as not managed neither
+// claims nor needs anything.
+func WantsOf(objects []object.Declared, created time.Time, makes bool) Wants {
+	w := Wants{Since: created, Makes: makes}
+	needed := sets.New[string]()
+	for _, d := range objects {
+		if d.Disabled() {
+			continue
+		}
+		if id := d.ID(); id.IsNamespace() {
+			w.Declared = append(w.Declared, id.Name)
+		} else if id.Namespace != "" {
+			needed.Insert(id.Namespace)
+			if id.GroupKind() == anchorKind {
+				w.Anchored = append(w.Anchored, id.Name)
+			}
+		}
+	}
+	w.Needed = sets.List(needed)
+	return w
 }
 
 func (w Wants) stakes() map[string]Stake {
 	out := make(map[string]Stake, len(w.Declared)+len(w.Needed))
-	how := Needs
-	if w.Makes {
-		how = Makes
-	}
 	for _, name := range w.Needed {
+		how := Needs
+		if w.Makes && !slices.Contains(w.Anchored, name) {
+			how = Makes
+		}
 		if name != "" && name != object.SyncNamespace { // nobody makes or declares the namespace of the RootSyncs
 			out[name] = Stake{How: how, Since: w.Since}
 		}
@@ -115,6 +144,14 @@ func (r *Registry) Spoken(who object.Sync) bool {
 	defer r.mu.Unlock()
 	_, said := r.stakes[who]
 	return said || r.silent[who] != nil
+}
+
+// Said says whether a RootSync has said what it wants.
+func (r *Registry) Said(who object.Sync) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, said := r.stakes[who]
+	return said
 }
 
 // Forget says that there is no such RootSync any more.

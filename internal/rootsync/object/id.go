@@ -65,8 +65,24 @@ func (d Declared) ID() ID { return IDOf(d.Object) }
 // Implicit says whether nobody declared the object, a namespace that others need.
 func (d Declared) Implicit() bool { return d.Path == "" }
 
+// Disabled says whether the object is declared as not managed.
+func (d Declared) Disabled() bool {
+	return d.Object.GetAnnotations()[AnnotationManaged] == ManagedDisabled
+}
+
 // IDOf is the name of an object.
 func IDOf(o *unstructured.Unstructured) ID {
 	gk := o.GroupVersionKind().GroupKind()
 	return ID{Group: gk.Group, Kind: gk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// ImplicitNamespace is a Namespace that is made along the way: as Config Sync makes it, it
+// stays when nobody needs it any more.
+func ImplicitNamespace(name string) Declared {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("v1")
+	u.SetKind("Namespace")
+	u.SetName(name)
+	u.SetAnnotations(map[string]string{AnnotationDeletion: DeletionDetach})
+	return Declared{Object: u}
 }

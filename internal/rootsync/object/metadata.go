@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 )
 
 // FieldManager is the field manager of everything that a RootSync applies.
@@ -19,19 +21,19 @@ const FieldManager = "configsync.gke.io"
 const (
 	LabelManagedBy       = "app.kubernetes.io/managed-by"
 	LabelPartOf          = "applyset.kubernetes.io/part-of"
-	LabelDeclaredVersion = "configsync.gke.io/declared-version"
+	LabelDeclaredVersion = configsyncv1beta1.LabelDeclaredVersion
 
-	AnnotationManaged    = "configmanagement.gke.io/managed"
-	AnnotationManager    = "configsync.gke.io/manager"
-	AnnotationResourceID = "configsync.gke.io/resource-id"
+	AnnotationManaged    = configsyncv1beta1.AnnotationManaged
+	AnnotationManager    = configsyncv1beta1.AnnotationManager
+	AnnotationResourceID = configsyncv1beta1.AnnotationResourceID
 	AnnotationContext    = "configsync.gke.io/git-context"
 	AnnotationToken      = "configmanagement.gke.io/token"
-	AnnotationSourcePath = "configmanagement.gke.io/source-path"
+	AnnotationSourcePath = configsyncv1beta1.AnnotationSourcePath
 	AnnotationInventory  = "config.k8s.io/owning-inventory"
 
 	ManagedBy       = "configmanagement.gke.io"
-	ManagedEnabled  = "enabled"
-	ManagedDisabled = "disabled"
+	ManagedEnabled  = configsyncv1beta1.ManagedEnabled
+	ManagedDisabled = configsyncv1beta1.ManagedDisabled
 )
 
 // The annotations by which whoever declares an object says how it is treated.

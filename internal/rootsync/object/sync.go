@@ -7,29 +7,28 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 )
 
 // SyncNamespace is the namespace of all RootSyncs.
-const SyncNamespace = "config-management-system"
-
-// defaultSync is the RootSync whose name is left out of the names that follow from it.
-const defaultSync = "root-sync"
+const SyncNamespace = configsyncv1beta1.Namespace
 
 // Sync is a RootSync, by its name; its namespace is SyncNamespace.
 type Sync string
 
 // Manager is the value of the annotation "configsync.gke.io/manager".
 func (s Sync) Manager() string {
-	if s == defaultSync {
-		return ":root"
+	if s == configsyncv1beta1.DefaultRootSync {
+		return configsyncv1beta1.ManagerRoot
 	}
-	return ":root_" + string(s)
+	return configsyncv1beta1.ManagerRoot + "_" + string(s)
 }
 
 // Reconciler is the name of the ServiceAccount that it acts as, and of the Deployment
 // that runs it in Config Sync.
 func (s Sync) Reconciler() string {
-	if s == defaultSync {
+	if s == configsyncv1beta1.DefaultRootSync {
 		return "root-reconciler"
 	}
 	return "root-reconciler-" + string(s)
@@ -48,9 +47,9 @@ func (s Sync) ApplySet() string {
 // SyncOf is the RootSync of a value of "configsync.gke.io/manager"; false for what
 // is no RootSync's.
 func SyncOf(manager string) (Sync, bool) {
-	if manager == ":root" {
-		return defaultSync, true
+	if manager == configsyncv1beta1.ManagerRoot {
+		return configsyncv1beta1.DefaultRootSync, true
 	}
-	name, found := strings.CutPrefix(manager, ":root_")
+	name, found := strings.CutPrefix(manager, configsyncv1beta1.ManagerRoot+"_")
 	return Sync(name), found && name != ""
 }

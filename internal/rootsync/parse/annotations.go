@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 )
 
 // What Config Sync reads and Holdfast does not: whoever declares it has to be told.
@@ -64,20 +65,6 @@ func labels(o *unstructured.Unstructured) []*knv.Error {
 	return nil
 }
 
-// selectors are not built. To apply what has one everywhere would put the configuration
-// of one cluster onto another; to leave out the object alone would do so with what is
-// in a Namespace that has one. So nothing of the commit is applied.
-func selectors(o *unstructured.Unstructured) []*knv.Error {
-	var errs []*knv.Error
-	for _, key := range []string{clusterSelector, clusterNameSelector, namespaceSelector} {
-		if _, has := o.GetAnnotations()[key]; has {
-			errs = append(errs, knv.New(knv.IllegalSelector, "The annotation %s is not supported, so this object is not applied, and neither is its commit. "+
-				"Remove the annotation, and keep what is for some clusters or namespaces only in directories of their own, with a RootSync or a kustomize overlay for each", key))
-		}
-	}
-	return errs
-}
-
 func managed(o *unstructured.Unstructured) []*knv.Error {
 	if value, has := o.GetAnnotations()[object.AnnotationManaged]; has && value != object.ManagedDisabled {
 		return one(knv.IllegalManaged, "The annotation %s has the value %q, and a source may say %q only: remove it, or change it to that",
@@ -103,7 +90,7 @@ func lifecycle(o *unstructured.Unstructured) []*knv.Error {
 		}
 	}
 	if value, has := o.GetAnnotations()[object.AnnotationDependsOn]; has {
-		if _, err := DependsOn(value); err != nil {
+		if _, err := plan.References(value); err != nil {
 			errs = append(errs, knv.New(knv.InvalidAnnotation, "The annotation %s cannot be read: %v", object.AnnotationDependsOn, err).Because(err))
 		}
 	}

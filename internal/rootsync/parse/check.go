@@ -74,7 +74,7 @@ func notTexts(field any) string {
 func check(d object.Declared) []*knv.Error {
 	var errs []*knv.Error
 	for _, rule := range []func(*unstructured.Unstructured) []*knv.Error{
-		annotations, labels, selectors, managed, lifecycle, name, namespace, kinds, fields, crd,
+		annotations, labels, managed, lifecycle, name, namespace, kinds, fields, crd,
 	} {
 		for _, err := range rule(d.Object) {
 			errs = append(errs, err.About(knv.Declared(d)))
@@ -126,12 +126,9 @@ var reserved = []string{"configmanagement.gke.io", "configsync.gke.io"}
 
 // notBuilt are kinds that Config Sync reads from a source and does not apply.
 var notBuilt = map[schema.GroupKind]string{
-	{Group: "configmanagement.gke.io", Kind: "ClusterSelector"}:   "cluster selectors are not built",
-	{Group: "configmanagement.gke.io", Kind: "NamespaceSelector"}: "namespace selectors are not built",
-	{Group: "clusterregistry.k8s.io", Kind: "Cluster"}:            "cluster selectors are not built",
-	{Group: "configmanagement.gke.io", Kind: "HierarchyConfig"}:   "it is of the hierarchy format, and the source is unstructured",
-	{Group: "configmanagement.gke.io", Kind: "Repo"}:              "it is of the hierarchy format, and the source is unstructured",
-	{Group: "configmanagement.gke.io", Kind: "Sync"}:              "Config Sync makes it and nobody declares it",
+	{Group: "configmanagement.gke.io", Kind: "HierarchyConfig"}: "it is of the hierarchy format, and the source is unstructured",
+	{Group: "configmanagement.gke.io", Kind: "Repo"}:            "it is of the hierarchy format, and the source is unstructured",
+	{Group: "configmanagement.gke.io", Kind: "Sync"}:            "Config Sync makes it and nobody declares it",
 }
 
 func kinds(o *unstructured.Unstructured) []*knv.Error {

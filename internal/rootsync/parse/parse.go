@@ -35,6 +35,9 @@ type Result struct {
 	// Withheld is what is declared and cannot be applied, as nobody serves the kind. It
 	// is not to be pruned: a kind may be gone for a moment only.
 	Withheld []object.Declared
+	// Refused is what is declared in a way that Holdfast does not know, ordered by ID: it is
+	// left as it is, and the others are applied.
+	Refused []object.Declared
 	// Errors is everything that is wrong, in the order of knv.Sorted.
 	Errors []*knv.Error
 	// Blocked says that an error is such that nothing may be applied.
@@ -44,7 +47,7 @@ type Result struct {
 // Parse reads files.
 func Parse(files []File, scopes Scopes) Result {
 	objects, errs := read(sorted(files))
-	var unknown []*knv.Error
+	objects, refused, refusals := refuse(objects)
 	result := Result{}
 	known := with(scopes, objects)
 	for _, o := range objects {
@@ -55,24 +58,37 @@ func Parse(files []File, scopes Scopes) Result {
 		case err == nil || len(own) > 0:
 			result.Objects = append(result.Objects, placed)
 		case err.Code == knv.UnknownKind:
-			unknown = append(unknown, err)
+			refusals = append(refusals, err)
 			result.Withheld = append(result.Withheld, o)
 		default:
 			errs = append(errs, err)
 		}
 	}
-	all := slices.Concat(result.Objects, result.Withheld)
+	for _, o := range refused {
+		if placed, err := place(o, known); err == nil {
+			result.Refused = append(result.Refused, placed)
+		} else {
+			result.Withheld = append(result.Withheld, o)
+		}
+	}
+	all := result.Declared()
 	errs = append(errs, collisions(all)...)
 	errs = append(errs, inDisabled(all)...)
 
 	result.Blocked = len(errs) > 0
-	result.Errors = knv.Sorted(append(errs, unknown...))
+	result.Errors = knv.Sorted(append(errs, refusals...))
 	if result.Blocked {
 		result.Objects = nil
 	}
-	slices.SortFunc(result.Objects, byID)
-	slices.SortFunc(result.Withheld, byID)
+	for _, list := range [][]object.Declared{result.Objects, result.Withheld, result.Refused} {
+		slices.SortFunc(list, byID)
+	}
 	return result
+}
+
+// Declared is everything that is declared, whether it is applied or not.
+func (r Result) Declared() []object.Declared {
+	return slices.Concat(r.Objects, r.Withheld, r.Refused)
 }
 
 func byID(a, b object.Declared) int {

@@ -5,6 +5,8 @@ package plan
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -35,4 +37,15 @@ func SkippedApply(id object.ID, reason string) string {
 // SkippedDelete is the text of the error about an object that does not go.
 func SkippedDelete(id object.ID, reason string) string {
 	return fmt.Sprintf("skipped delete of %s: %s", id, reason)
+}
+
+// mostNamed is how many workloads a text names.
+const mostNamed = 3
+
+// Occupied says that a Namespace stays because of what somebody runs in it.
+func Occupied(id object.ID, workloads []string) string {
+	if n := len(workloads) - mostNamed; n > 0 {
+		workloads = append(slices.Clone(workloads[:mostNamed]), fmt.Sprintf("and %d more", n))
+	}
+	return StillInUse(id, false, []string{strings.Join(workloads, ", ") + ", which no RootSync has"})
 }

@@ -6,6 +6,7 @@ package render
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -25,14 +26,14 @@ import (
 var errPanic = errors.New("kustomize has given up")
 
 // kustomizer is what runs kustomize on a directory. No two may run at a time.
-func kustomizer(o Options) func(*files, string) ([]parse.File, error) {
+func kustomizer(o Options) func(context.Context, *files, string) ([]parse.File, error) {
 	restrictions := types.LoadRestrictionsRootOnly
 	if o.AnyFile {
 		restrictions = types.LoadRestrictionsNone
 	}
 	options := krusty.MakeDefaultOptions() // no plugins, no Helm
 	options.LoadRestrictions = restrictions
-	return func(f *files, dir string) ([]parse.File, error) {
+	return func(_ context.Context, f *files, dir string) ([]parse.File, error) {
 		return caught(dir, func() ([]parse.File, error) {
 			g := guard{files: fileSystem{f}, visited: map[string]bool{}}
 			if err := g.kustomization(path.Join(top, dir)); err != nil {

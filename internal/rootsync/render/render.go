@@ -32,6 +32,11 @@ type Options struct {
 	Output int
 	// Cache is how many bytes of results are kept: 32 MiB.
 	Cache int
+	// Program is one that calls Main, and builds each kustomization in a process of its
+	// own; empty for this process.
+	Program string
+	// Memory is how many bytes such a process may have beyond what it starts with: 512 MiB.
+	Memory int
 	// AnyFile lets a kustomization use single files of the whole repository, as Config
 	// Sync does. Without it, it may use those in and below its own folder only, as
 	// kustomize does unless told otherwise; bases and components are folders of their own.
@@ -45,6 +50,7 @@ func (o Options) withDefaults() Options {
 	o.Input = cmp.Or(o.Input, 128<<20)
 	o.Output = cmp.Or(o.Output, 64<<20)
 	o.Cache = cmp.Or(o.Cache, 32<<20)
+	o.Memory = cmp.Or(o.Memory, 512<<20)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -58,7 +64,7 @@ type Tree struct{ Commit, Dir string }
 type Renderer struct {
 	options Options
 	lane    *lane
-	build   func(*files, string) ([]parse.File, error)
+	build   func(context.Context, *files, string) ([]parse.File, error)
 
 	mu      sync.Mutex
 	cache   cache
@@ -84,7 +90,11 @@ type result struct {
 // New makes a Renderer.
 func New(o Options) *Renderer {
 	o = o.withDefaults()
-	return &Renderer{options: o, lane: &process, build: kustomizer(o), cache: cache{limit: o.Cache}, flights: map[key]*flight{}}
+	build := kustomizer(o)
+	if o.Program != "" {
+		build = apart(o)
+	}
+	return &Renderer{options: o, lane: &process, build: build, cache: cache{limit: o.Cache}, flights: map[key]*flight{}}
 }
 
 // Render is the files that declare objects in a directory of a tree, and whether
@@ -158,7 +168,7 @@ func (r *Renderer) render(ctx context.Context, tree Tree, dir string) result {
 	return r.kustomize(ctx, f, dir, tree.Commit)
 }
 
-// kustomize runs a build in its own goroutine, as none can be stopped.
+// kustomize runs a build in its own goroutine, as one in this process cannot be stopped.
 func (r *Renderer) kustomize(ctx context.Context, f *files, dir, commit string) result {
 	place, busy := r.lane.enter(where(dir)+" of "+commit, r.options.Clock)
 	if busy != nil {
@@ -172,7 +182,7 @@ func (r *Renderer) kustomize(ctx context.Context, f *files, dir, commit string) 
 	go func() {
 		defer place.leave()
 		defer f.close()
-		list, err := r.build(f, dir)
+		list, err := r.build(ctx, f, dir)
 		out <- result{files: list, rendered: true, err: f.judge(err, dir)}
 	}()
 	select {

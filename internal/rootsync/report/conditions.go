@@ -5,6 +5,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,9 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
-// maxNames is how many namespaces a message names.
+// maxNames is how many of a kind a message names.
 const maxNames = 10
 
 // conditions are those of a status, and what time it is.
@@ -153,6 +155,41 @@ func (c *conditions) reportNamespaces(missing []string) {
 		Type: configsyncv1beta1.ConditionNamespacesReady, Status: metav1.ConditionFalse,
 		Reason: configsyncv1beta1.ReasonNamespaceMissing, Message: missingMessage(missing),
 	})
+}
+
+// reportContest says who else declares what the RootSync has: the others have an error, and
+// whoever has the namespace has none.
+func (c *conditions) reportContest(contested map[string][]object.Sync) {
+	switch {
+	case contested == nil:
+	case len(contested) == 0:
+		c.remove(configsyncv1beta1.ConditionNamespacesContested)
+	default:
+		c.set(configsyncv1beta1.Condition{
+			Type: configsyncv1beta1.ConditionNamespacesContested, Status: metav1.ConditionTrue,
+			Reason: configsyncv1beta1.ReasonDeclaredTwice, Message: contestMessage(contested),
+		})
+	}
+}
+
+func contestMessage(contested map[string][]object.Sync) string {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(contested)) {
+		var who []string
+		for _, sync := range contested[name] {
+			who = append(who, "RootSync "+string(sync))
+		}
+		items = append(items, fmt.Sprintf("%s (%s)", name, strings.Join(listed(who), ", ")))
+	}
+	return "these namespaces are this RootSync's, and others declare them too: " + strings.Join(listed(items), ", ") + "; declare each in one source only"
+}
+
+// listed are the first of many names, and how many more there are.
+func listed(names []string) []string {
+	if left := len(names) - maxNames; left > 0 {
+		return append(slices.Clone(names[:maxNames]), fmt.Sprintf("and %d more", left))
+	}
+	return names
 }
 
 func missingMessage(missing []string) string {

@@ -24,6 +24,9 @@ type Facts struct {
 	Progress *Progress
 	// Teardown is nil unless the RootSync is deleted.
 	Teardown *Teardown
+	// Contested are the namespaces that the RootSync declares and has, and others declare
+	// as well, with those. Where nil, it is not known, and what the status says of it stays.
+	Contested map[string][]object.Sync
 	// Share bounds the status: of each list of errors it has one in so many. 0 and 1
 	// stand for all.
 	Share int

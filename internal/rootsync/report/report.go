@@ -24,6 +24,7 @@ func Report(f Facts, former configsyncv1beta1.RootSyncStatus, now time.Time) con
 	working := c.reportWork(f)
 	c.reportSuspension(f)
 	c.reportTeardown(f)
+	c.reportContest(f.Contested)
 	if f.Progress != nil {
 		reportProgress(*f.Progress, max(f.Share, 1), !working, &s, c)
 	}
@@ -34,6 +35,7 @@ func Report(f Facts, former configsyncv1beta1.RootSyncStatus, now time.Time) con
 // reportProgress writes the three parts, and the condition about them where it counts.
 func reportProgress(p Progress, share int, counts bool, s *configsyncv1beta1.RootSyncStatus, c *conditions) {
 	parts := [3]*configsyncv1beta1.StageStatus{&s.Source.StageStatus, &s.Rendering.StageStatus, &s.Sync.StageStatus}
+	p.Synced = p.Synced.after(s.Sync.Commit)
 	changed := reportParts(p, share, parts)
 	if message := renderingMessage(p); !p.Rendered.empty() && s.Rendering.Message != message {
 		s.Rendering.Message, changed[AtRendering] = message, true
@@ -49,7 +51,18 @@ func reportProgress(p Progress, share int, counts bool, s *configsyncv1beta1.Roo
 	if !p.Synced.Running && p.Synced.Commit != "" && len(p.Synced.Errors) == 0 {
 		s.LastSyncedCommit = p.Synced.Commit
 	}
-	c.reportNamespaces(p.Missing)
+	if !p.Synced.empty() {
+		c.reportNamespaces(p.Missing)
+	}
+}
+
+// after is a result as it is told after one for another commit: what was refused right after
+// a start takes nothing back.
+func (r Result) after(commit string) Result {
+	if !r.Running && len(r.Errors) > 0 && r.Commit == "" {
+		r.Commit = commit
+	}
+	return r
 }
 
 // reportParts says which parts have changed.

@@ -57,8 +57,8 @@ func checkAuthBuilt(source string, auth configsyncv1beta1.Auth, built []configsy
 	return invalid("spec.%s.auth is %q, which Holdfast does not have: set it to %s or %s", source, auth, strings.Join(names[:last], ", "), names[last])
 }
 
-// Ignored are the paths of the fields that are set and mean nothing where no reconciler
-// has containers of its own.
+// Ignored are the paths of the fields that are set and change nothing here, most of them
+// because no reconciler has containers of its own.
 func Ignored(rs *configsyncv1beta1.RootSync) []string {
 	var out []string
 	add := func(set bool, field string) {
@@ -67,6 +67,9 @@ func Ignored(rs *configsyncv1beta1.RootSync) []string {
 		}
 	}
 	if o := rs.Spec.Override; o != nil {
+		// The tip of a branch is fetched alone: how it came about is of no use.
+		revision := source(&rs.Spec).Revision
+		add(o.GitSyncDepth != nil && (revision == "" || revision == DefaultRevision), "spec.override.gitSyncDepth")
 		add(o.EnableShellInRendering != nil && *o.EnableShellInRendering, "spec.override.enableShellInRendering")
 		add(len(o.LogLevels) > 0, "spec.override.logLevels")
 		add(len(o.Resources) > 0, "spec.override.resources")

@@ -135,10 +135,7 @@ func (h *Hub) refresh(ctx context.Context) error {
 			Resource: kind.Resource, Label: object.LabelPartOf, Metadata: DataOnly(gk), Turn: h.turn,
 		}}
 		h.kinds[gk] = f
-		if err := h.objects.Start(ctx, f.source); err != nil {
-			delete(h.kinds, gk)
-			return err
-		}
+		h.objects.Start(ctx, f.source)
 	}
 	return nil
 }

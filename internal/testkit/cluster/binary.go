@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/nested"
@@ -15,6 +16,10 @@ import (
 const (
 	program     = "localcluster"
 	kubectlName = "kubectl"
+
+	// VersionVariable names another minor version of Kubernetes than the one of the nested
+	// module's go.mod, such as 1.36: one of which it has a kubernetes-VERSION.mod.
+	VersionVariable = "HOLDFAST_KUBERNETES"
 )
 
 // Binary returns the path of the localcluster binary, building it into the cache first if it is not
@@ -25,7 +30,12 @@ func Binary(ctx context.Context, progress io.Writer) (string, error) {
 }
 
 func localcluster() nested.Program {
-	return nested.Program{Name: program, About: "a Kubernetes control plane", LinkerFlags: versionFlags, Links: []string{kubectlName}}
+	p := nested.Program{Name: program, About: "a Kubernetes control plane", LinkerFlags: versionFlags, Links: []string{kubectlName}}
+	if version := os.Getenv(VersionVariable); version != "" {
+		p.About += " of version " + version
+		p.ModFile, p.Tags = "kubernetes-"+version+".mod", "kubernetes_"+strings.ReplaceAll(version, ".", "_")
+	}
+	return p
 }
 
 // versionFlags are the flags of the linker that say what the components report as their version, which is

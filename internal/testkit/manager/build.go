@@ -17,10 +17,18 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
+const versionVariable = "github.com/holdfast-dev/holdfast/internal/platform/version.Version"
+
 // Build builds one of the commands under cmd/ and returns its path. Each caller
 // gets what the sources say now; the go tool does nothing when that is what is
 // there. With race the race detector is built in.
 func Build(ctx context.Context, name string, race bool, progress io.Writer) (string, error) {
+	return BuildVersion(ctx, name, "", race, progress)
+}
+
+// BuildVersion is Build for one that says that it is of a certain version; an empty one is
+// that of the sources.
+func BuildVersion(ctx context.Context, name, version string, race bool, progress io.Writer) (string, error) {
 	root, err := cluster.ModuleRoot()
 	if err != nil {
 		return "", err
@@ -34,6 +42,9 @@ func Build(ctx context.Context, name string, race bool, progress io.Writer) (str
 	args := []string{"build"} // with the flags of go test, so that one compilation serves both
 	if race {
 		dir, args = filepath.Join(dir, "race"), append(args, "-race")
+	}
+	if version != "" {
+		dir, args = filepath.Join(dir, version), append(args, "-ldflags=-X "+versionVariable+"="+version)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make cache: %w", err)

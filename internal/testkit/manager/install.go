@@ -20,6 +20,8 @@ const (
 	ServiceAccount = "holdfast-guard"
 
 	anchor = "holdfast-anchor"
+	// namespaceFile is beside what is installed, so that to uninstall that leaves it.
+	namespaceFile = "config/namespaces/holdfast-system.yaml"
 	// admissionKinds are those of the objects that the anchor owns.
 	admissionKinds = "validatingadmissionpolicies,validatingadmissionpolicybindings,validatingwebhookconfigurations,mutatingwebhookconfigurations"
 	managed        = "app.kubernetes.io/managed-by=holdfast"
@@ -27,7 +29,7 @@ const (
 
 // InstallArgs are the arguments of the kubectl that installs Holdfast, for a
 // working directory at the root of the module.
-var InstallArgs = []string{"apply", "--server-side", "-f", "config/crd", "-f", "config/install"}
+var InstallArgs = []string{"apply", "--server-side", "-f", namespaceFile, "-f", "config/crd", "-f", "config/install"}
 
 // Install applies Holdfast's manifests.
 func Install(ctx context.Context, c *cluster.Cluster) error {
@@ -41,7 +43,7 @@ func Install(ctx context.Context, c *cluster.Cluster) error {
 // nobody's Holdfast is changed here and whatever is found later is ours to take
 // away.
 func RefuseInstalled(ctx context.Context, c *cluster.Cluster) error {
-	found, err := Kubectl(ctx, c, "get", "--ignore-not-found", "-o", "name", "-f", "config/crd", "-f", "config/install")
+	found, err := Kubectl(ctx, c, "get", "--ignore-not-found", "-o", "name", "-f", namespaceFile, "-f", "config/crd", "-f", "config/install")
 	if err == nil && found == "" {
 		found, err = Kubectl(ctx, c, "get", admissionKinds, "-l", managed, "-o", "name")
 	}
@@ -53,7 +55,7 @@ func RefuseInstalled(ctx context.Context, c *cluster.Cluster) error {
 	}
 	return fmt.Errorf("on the cluster of %s Holdfast is installed already: it has %s; take another cluster, or none for a local one. "+
 		"If nobody needs that Holdfast, which ends ALL of its protection: "+
-		"kubectl delete clusterrole %s, and then kubectl delete --ignore-not-found -f config/install -f config/crd",
+		"kubectl delete clusterrole %s, and then kubectl delete --ignore-not-found -f config/install -f config/crd -f "+namespaceFile,
 		c.Kubeconfig, strings.Join(strings.Fields(found), ", "), anchor)
 }
 
@@ -73,7 +75,7 @@ func StopEnforcing(ctx context.Context, c *cluster.Cluster) error {
 
 // Uninstall deletes what Install applied, after StopEnforcing.
 func Uninstall(ctx context.Context, c *cluster.Cluster) error {
-	if _, err := Kubectl(ctx, c, "delete", "--ignore-not-found", "-f", "config/install", "-f", "config/crd"); err != nil {
+	if _, err := Kubectl(ctx, c, "delete", "--ignore-not-found", "-f", "config/install", "-f", "config/crd", "-f", namespaceFile); err != nil {
 		return fmt.Errorf("uninstall Holdfast: %w", err)
 	}
 	return nil

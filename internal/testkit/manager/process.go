@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	readyTimeout = 60 * time.Second
+	readyTimeout = 180 * time.Second
 	stopTimeout  = 20 * time.Second
 	logTail      = 4 << 10
 	// scheme of the URL of webhooks.

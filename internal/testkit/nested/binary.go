@@ -5,6 +5,7 @@ package nested
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -33,6 +34,9 @@ type Program struct {
 	Name string
 	// About says what it is, to who waits for the build: "a Kubernetes control plane".
 	About string
+	// ModFile, in the module's folder, takes the place of its go.mod, and the .sum beside it
+	// that of go.sum; empty for these. Tags are the build tags that go with it.
+	ModFile, Tags string
 	// LinkerFlags returns flags for the linker beside -s and -w, from what the go.mod file says. It may
 	// be nil.
 	LinkerFlags func(module *Module) ([]string, error)
@@ -116,14 +120,20 @@ func (b build) binary() string { return filepath.Join(b.folder, b.Name) }
 func (p Program) buildFlags(source string) ([]string, error) {
 	linker := []string{"-s", "-w"}
 	if p.LinkerFlags != nil {
-		more, err := p.LinkerFlags(&Module{File: filepath.Join(source, "go.mod")})
+		more, err := p.LinkerFlags(&Module{File: filepath.Join(source, p.modFile())})
 		if err != nil {
 			return nil, fmt.Errorf("decide how to link %s: %w", p.Name, err)
 		}
 		linker = append(linker, more...)
 	}
-	return []string{"-trimpath", "-buildvcs=false", "-ldflags=" + strings.Join(linker, " ")}, nil
+	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags=" + strings.Join(linker, " ")}
+	if p.ModFile != "" {
+		flags = append(flags, "-modfile="+p.ModFile, "-tags="+p.Tags)
+	}
+	return flags, nil
 }
+
+func (p Program) modFile() string { return cmp.Or(p.ModFile, "go.mod") }
 
 // key identifies the binary by everything that decides what is in it.
 func (b build) key(ctx context.Context) (string, error) {
@@ -150,7 +160,8 @@ func (b build) key(ctx context.Context) (string, error) {
 
 // files returns the files of the nested module that are in the binary or decide what is.
 func (b build) files() ([]string, error) {
-	files := []string{filepath.Join(b.source, "go.mod"), filepath.Join(b.source, "go.sum")}
+	mod := filepath.Join(b.source, b.modFile())
+	files := []string{mod, strings.TrimSuffix(mod, ".mod") + ".sum"}
 	err := filepath.WalkDir(b.source, func(path string, _ fs.DirEntry, err error) error {
 		if isSource(path) {
 			files = append(files, path)

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os/exec"
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -47,8 +46,7 @@ func (r *Repository) run(ctx context.Context, env []string, in io.Reader, out io
 	cmd.Env = append(slices.Clip(r.env), env...)
 	cmd.Dir = r.home()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, words
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	endTogether(cmd)
 	cmd.WaitDelay = grace
 	err := cmd.Run()
 	if err == nil {
