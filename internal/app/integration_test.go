@@ -4,12 +4,9 @@
 package app_test
 
 import (
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -20,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
@@ -248,50 +246,6 @@ func TestWebhooks_areReachedByService(t *testing.T) {
 	}, "60s", "200ms").Should(gomega.ContainSubstring("data[config.yaml].apiVersion"), "the webhook is not called")
 }
 
-// What the documents and the alerts name is what the manager serves.
-func TestMetrics_thatAreNamedAreServed(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
-	s := e.StartSync(t)
-	// One that is wrong has all that is counted of each, and needs no source.
-	e.Apply(t, "config-management-system", "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: a}}")
-	var served string
-	gomega.NewWithT(t).Eventually(func() string {
-		served = scrape(t, e.Manager) + scrape(t, s)
-		return served
-	}, "60s", "200ms").Should(gomega.ContainSubstring("\nholdfast_rootsync_syncs{status=\"stalled\"} 1\n"))
-	for _, file := range []string{"../../docs/concepts/engine.md", "../../config/monitoring/alerts.yaml"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		names := regexp.MustCompile(`\b(?:holdfast|hnc)_[a-z_]+`).FindAllString(string(text), -1)
-		if len(names) == 0 {
-			t.Errorf("%s names no metric", file)
-		}
-		for _, name := range names {
-			if !strings.Contains(served, "\n# TYPE "+name+" ") {
-				t.Errorf("%s names %s, and the manager does not serve it", file, name)
-			}
-		}
-	}
-}
-
-// scrape reads the metrics of a process.
-func scrape(t *testing.T, p *manager.Process) string {
-	t.Helper()
-	resp, err := http.Get(p.Metrics + "/metrics") //nolint:noctx // a test's own server
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	served, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(served)
-}
-
 func TestStart_sayWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{NoManager: true})
@@ -306,11 +260,30 @@ func TestStart_sayWhatIsMissing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := e.StartManagerNotReady(t, tt.args...)
-			gomega.NewWithT(t).Eventually(p.Done(), "10s").Should(gomega.BeClosed(), "it does not end")
+			gomega.NewWithT(t).Eventually(p.Done(), "60s").Should(gomega.BeClosed(), "it does not end")
 			if !strings.Contains(p.LogTail(), tt.want) {
 				t.Errorf("its last words are\n%s\nwant %q", p.LogTail(), tt.want)
 			}
 		})
+	}
+}
+
+// As on Kubernetes 1.29, and where somebody has turned the policies off.
+func TestStart_onAnAPIServerWithoutPolicies(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{NoManager: true, Cluster: cluster.Options{
+		RuntimeConfig: []string{"admissionregistration.k8s.io/v1/validatingadmissionpolicies=false", "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings=false"},
+		APIServerArgs: []string{"--disable-admission-plugins=ValidatingAdmissionPolicy"},
+	}})
+	e.Kubectl(t, "delete", "crd", "--all")
+	p := e.StartManagerNotReady(t)
+	gomega.NewWithT(t).Eventually(p.Done(), "60s").Should(gomega.BeClosed(), "it does not end")
+	const want = "the API server does not serve *v1.ValidatingAdmissionPolicy: Holdfast needs Kubernetes 1.30 or newer"
+	if !strings.Contains(p.LogTail(), want) {
+		t.Errorf("its last words are\n%s\nwant %q", p.LogTail(), want)
+	}
+	if left := e.Kubectl(t, "get", "crd", "-o", "name").Stdout; left != "" {
+		t.Errorf("it leaves %s", left)
 	}
 }
 
@@ -321,7 +294,7 @@ func TestStart_refusesASecondHoldfast(t *testing.T) {
 		webhooks: [{name: eviction.holdfast.dev, admissionReviewVersions: [v1], sideEffects: NoneOnDryRun, failurePolicy: Ignore,
 			clientConfig: {service: {namespace: elsewhere, name: holdfast-guard}}, rules: []}]}`)
 	p := e.StartManagerNotReady(t)
-	gomega.NewWithT(t).Eventually(p.Done(), "10s").Should(gomega.BeClosed(), "it does not end")
+	gomega.NewWithT(t).Eventually(p.Done(), "60s").Should(gomega.BeClosed(), "it does not end")
 	if !strings.Contains(p.LogTail(), "another Holdfast is installed, in namespace elsewhere") {
 		t.Errorf("its last words are\n%s", p.LogTail())
 	}

@@ -87,7 +87,7 @@ func TestDrainers_aPolicyForOneOfThem(t *testing.T) {
 		"verdict": {"type": "Deny", "code": 503, "message": "not while the market is open"}}`})
 	p := r.make(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db-0"}})
 	fill := strings.NewReplacer("POD", p.Name, "NAMESPACE", ns, `"UID"`, fmt.Sprintf("%q", p.UID))
-	want := `{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"EvictionPolicy autoscaler: not while the market is open","reason":"ServiceUnavailable","code":503}}`
+	want := `{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"EvictionPolicy autoscaler: not while the market is open","reason":"ServiceUnavailable","code":503},"auditAnnotations":{"refusal":"EvictionPolicy autoscaler: not while the market is open"}}`
 	if diff := cmp.Diff(want, r.ask(t, fill.Replace(byClusterAutoscaler))); diff != "" {
 		t.Errorf("the cluster autoscaler (-want +got):\n%s", diff)
 	}

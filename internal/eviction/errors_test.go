@@ -61,14 +61,15 @@ func TestErrors_whatCannotBeJudgedIsNotAnswered(t *testing.T) {
 			instead: refusal(http.MethodPatch, 409, metav1.StatusReasonConflict, "another"),
 		},
 		{
-			name: "the pod goes before it is written", want: passes, patches: 1,
+			name: "the pod is gone each time it is written", want: passes, patches: tries,
 			instead: refusal(http.MethodPatch, 404, metav1.StatusReasonNotFound, "gone"),
 		},
 		{
 			name: "the configuration refuses what cannot be judged", onOutage: configv1alpha1.OutageRefuses,
 			instead: refusal(http.MethodGet, 500, metav1.StatusReasonInternalError, "it broke"),
 			want: `{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},` +
-				`"message":"Holdfast cannot judge this eviction now: get pod: it broke","reason":"TooManyRequests","code":429}}`,
+				`"message":"Holdfast cannot judge this eviction now: get pod: it broke","reason":"TooManyRequests","code":429},` +
+				`"auditAnnotations":{"refusal":"Holdfast cannot judge this eviction now: get pod: it broke"}}`,
 		},
 		{
 			name: "the configuration refuses what cannot be judged, but is not enforced", onOutage: configv1alpha1.OutageRefuses, mode: configv1alpha1.ModeWarn,
@@ -103,7 +104,7 @@ func TestErrors_aPolicyWhoseActionFails(t *testing.T) {
 	e := testkit.Shared(t)
 	ns := e.Namespace(t)
 	for onError, want := range map[string]string{
-		"Refuse": `{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"Holdfast could not judge this eviction: patch pod: it broke","reason":"TooManyRequests","code":429}}`,
+		"Refuse": `{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"Holdfast could not judge this eviction: patch pod: it broke","reason":"TooManyRequests","code":429},"auditAnnotations":{"refusal":"Holdfast could not judge this eviction: patch pod: it broke"}}`,
 		"Allow":  `{"uid":"SOME-UUID","allowed":true,"warnings":["Holdfast could not judge this eviction: patch pod: it broke"]}`,
 	} {
 		t.Run(onError, func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestErrors_aPodThatCannotBeWrittenToForLong(t *testing.T) {
 	p := kafkaPod(t, r, ns)
 	r.wire.instead = refusal(http.MethodPatch, 500, metav1.StatusReasonInternalError, "it broke")
 	for _, want := range []string{
-		`{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"Holdfast could not judge this eviction: patch pod: it broke","reason":"TooManyRequests","code":429}}`,
+		`{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"Holdfast could not judge this eviction: patch pod: it broke","reason":"TooManyRequests","code":429},"auditAnnotations":{"refusal":"Holdfast could not judge this eviction: patch pod: it broke"}}`,
 		`{"uid":"SOME-UUID","allowed":true,"warnings":["EvictionPolicy p cannot be applied, and its deadline of 5m0s has passed: patch pod: it broke"]}`,
 	} {
 		if diff := cmp.Diff(want, r.ask(t, asks(ns, p.Name))); diff != "" {
@@ -152,12 +153,18 @@ func TestErrors_aPodThatIsReplacedMeanwhile(t *testing.T) {
 	for _, tt := range []struct {
 		name, want    string
 		byUID, cached bool
-		patches       int
-		annotated     map[string]string
+		// late says that the new pod comes a moment after the old one has gone.
+		late bool
+		// never says that it does not come at all.
+		never     bool
+		patches   int
+		annotated map[string]string
 	}{
 		{name: "the new pod counts too", want: stays, patches: 2, annotated: rolled},
 		{name: "the eviction names the UID of the old pod", byUID: true, want: passes, patches: 1},
 		{name: "the cache has the old pod", cached: true, want: stays, patches: 2, annotated: rolled},
+		{name: "the old pod has gone, and none comes", never: true, want: passes, patches: 1},
+		{name: "the old pod has gone, and the new one comes a moment later", late: true, want: stays, patches: 2, annotated: rolled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -166,11 +173,15 @@ func TestErrors_aPodThatIsReplacedMeanwhile(t *testing.T) {
 			if tt.cached {
 				r.cache = map[string]*metav1.ObjectMeta{p.Name: &p.ObjectMeta}
 			}
-			replaced := false
+			gone, replaced := false, false
 			r.wire.instead = func(req *http.Request) (*http.Response, error) {
-				if req.Method == http.MethodPatch && !replaced {
+				if req.Method == http.MethodPatch && !gone {
+					gone = true
+					r.remove(t, p)
+				}
+				if gone && !replaced && !tt.never && (!tt.late || req.Method == http.MethodGet) {
 					replaced = true
-					r.recreate(t, p)
+					r.make(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: p.Labels}})
 				}
 				return nil, nil //nolint:nilnil // it goes on
 			}
@@ -183,6 +194,9 @@ func TestErrors_aPodThatIsReplacedMeanwhile(t *testing.T) {
 			}
 			if _, patches := r.wire.calls(); patches != tt.patches {
 				t.Errorf("got %d PATCHes, want %d: %v", patches, tt.patches, r.wire.bodies)
+			}
+			if tt.never {
+				return
 			}
 			if diff := cmp.Diff(tt.annotated, r.annotations(t, p.Namespace, p.Name)); diff != "" {
 				t.Errorf("annotations of the new pod (-want +got):\n%s", diff)

@@ -15,16 +15,17 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 	"github.com/holdfast-dev/holdfast/internal/testkit/nodes"
+	"github.com/holdfast-dev/holdfast/internal/testkit/service"
 )
 
 // replicated is an Env with two replicas behind one address.
 func replicated(t testing.TB) (e *testkit.Env, first, second *manager.Process) {
 	t.Helper()
 	e = testkit.New(t, testkit.Options{NoManager: true})
-	s := newService(t)
+	s := service.New(t)
 	for _, p := range []**manager.Process{&first, &second} {
-		*p = e.StartManager(t, "--webhook-url", s.url())
-		s.add(*p)
+		*p = e.StartManager(t, "--webhook-url", s.URL())
+		s.Add(*p)
 	}
 	e.Manager = first
 	return e, first, second

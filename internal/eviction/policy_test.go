@@ -57,6 +57,32 @@ func TestEvictionPolicy_thatIsDeletedLetsGoOfItsPods(t *testing.T) {
 		Should(gomega.Equal(map[string]string{"other": "kept", "move": "please"}), "what the action wrote stays: the operator may be at it")
 }
 
+// The Drain Cleaner's rules, which would end the drain, are not asked about it.
+func TestEvictionPolicy_aTerminatingBrokerPasses(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	p := pod(t, e, ns, "a-kafka-0", kafka("a-kafka"))
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsInternalError))
+	strimziPolicy(t, e, ns)
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "60s", "100ms").ShouldNot(gomega.Satisfy(apierrors.IsInternalError))
+	finalizers := func(list string) {
+		t.Helper()
+		if out := e.Kubectl(t, "patch", "pod", "-n", ns, p.Name, "--type=merge", "-p", `{"metadata":{"finalizers":`+list+`}}`); out.Code != 0 {
+			t.Fatal(out.Stderr)
+		}
+	}
+	finalizers(`["example.com/stays"]`)
+	defer finalizers("null")
+	if out := e.Kubectl(t, "delete", "pod", "-n", ns, p.Name, "--wait=false"); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+	if err := evict(t, e, ns, p.Name, nil); err != nil {
+		t.Errorf("got %v, want it to pass", err)
+	}
+}
+
 func TestEvictionPolicy_mistakesAreRefusedOnWrite(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)

@@ -34,7 +34,7 @@ import (
 const (
 	rollAnnotation = v1alpha1.StrimziRollAnnotation
 	passes         = `{"uid":"SOME-UUID","allowed":true}`
-	stays          = `{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"The pod will be rolled by the Strimzi Cluster Operator","code":500}}`
+	stays          = `{"uid":"SOME-UUID","allowed":false,"status":{"metadata":{},"message":"The pod will be rolled by the Strimzi Cluster Operator","code":500},"auditAnnotations":{"refusal":"The pod will be rolled by the Strimzi Cluster Operator"}}`
 )
 
 // rig is the handler of the webhook, served without TLS, on a real API server. What

@@ -22,7 +22,7 @@ import (
 )
 
 // guardUser is who the guard is to the API server.
-const guardUser = "system:serviceaccount:holdfast-system:holdfast-guard"
+const guardUser = testkit.GuardUser
 
 // forbidden are the requests of the guard that the API server has refused, as its
 // audit log has them.

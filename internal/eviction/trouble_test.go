@@ -18,13 +18,14 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/nodes"
+	"github.com/holdfast-dev/holdfast/internal/testkit/service"
 )
 
 // trouble is a cluster whose replicas have one address, with a node for each drain
 // and one that takes all pods.
 type trouble struct {
 	*testkit.Env
-	service *service
+	service *service.Service
 	nodes   *nodes.Nodes
 	// all is the test that the replicas end with.
 	all testing.TB
@@ -34,9 +35,9 @@ type trouble struct {
 // cluster.
 func TestOutage_whilePodsWait(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
+	s := service.New(t)
 	c := &trouble{all: t, service: s, Env: testkit.New(t, testkit.Options{NoManager: true, ManagerArgs: []string{
-		"--webhook-url", s.url(),
+		"--webhook-url", s.URL(),
 		// No leader of a busy machine loses its lease; that of a dead one is deleted.
 		"--leader-elect-lease-duration=120s", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=1s",
 	}})}
@@ -59,7 +60,7 @@ func TestOutage_whilePodsWait(t *testing.T) {
 // start starts one more replica.
 func (c *trouble) start() {
 	c.Manager = c.StartManager(c.all)
-	c.service.add(c.Manager)
+	c.service.Add(c.Manager)
 }
 
 // brokers run on a node of that name, and are guarded by the policy for Strimzi.
@@ -92,19 +93,19 @@ func (c *trouble) writesFail(t *testing.T) {
 		{code: 403, said: "denied the request: not now"},
 		{code: 409, said: "denied the request: not now"},
 		{code: 500, said: "denied the request: not now"},
-		{code: hangs, said: "context deadline exceeded"},
+		{code: testkit.Hangs, said: "context deadline exceeded"},
 	}
 	codes := map[string]int32{}
 	for i, tt := range tests {
 		codes[pods[i].Name] = tt.code
 	}
-	f := newFaults(t, c.Env, pods[0].Namespace, codes)
+	f := testkit.NewFaults(t, c.Env, pods[0].Namespace, "pods", codes)
 	roller := c.nodes.Roller(t, nodes.RollerOptions{Namespaces: []string{pods[0].Namespace}, Delay: 100 * time.Millisecond})
 	drain := c.nodes.StartDrain(t, "unwritable", "--timeout=180s")
 	for i, tt := range tests {
 		hears(t, drain, pods[i], "could not judge this eviction: patch pod: ")
 		hears(t, drain, pods[i], tt.said)
-		f.lift(pods[i].Name)
+		f.Lift(pods[i].Name)
 	}
 	if out := drain.Wait(t); out.Code != 0 {
 		t.Errorf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
@@ -188,7 +189,7 @@ func (c *trouble) certificatesRotate(t *testing.T) {
 	}
 	first, calls := authorities()[0], 0
 	g.Eventually(func() bool {
-		c.service.cut(t)
+		c.service.Cut(t)
 		g.Expect(evict(t, c.Env, ns, p.Name, dryRun)).To(refused, "after %d evictions", calls)
 		calls++
 		return calls%10 == 0 && !slices.ContainsFunc(authorities(), first.Equal) // it is not trusted any more

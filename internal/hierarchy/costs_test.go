@@ -23,7 +23,8 @@ import (
 // manager.
 func own(t testing.TB, o cluster.Options) *rig {
 	t.Helper()
-	e := testkit.New(t, testkit.Options{NoManager: true, Cluster: o})
+	// The test takes CRDs away, and they are to stay away until it brings them back.
+	e := testkit.New(t, testkit.Options{NoManager: true, Cluster: o, ManagerArgs: []string{"--apply-crds=false"}})
 	for _, path := range []string{"config/crd/hnc", "config/rbac/hierarchy.yaml"} {
 		if _, err := manager.Kubectl(t.Context(), e.Cluster, "apply", "--server-side", "-f", path); err != nil {
 			t.Fatal(err)

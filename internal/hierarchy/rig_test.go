@@ -31,8 +31,10 @@ import (
 )
 
 const (
-	// patience is for failures alone. A namespace takes five seconds at least to go.
-	patience = "90s"
+	// patience is for failures alone. The controller of namespaces comes back to one that
+	// cannot go yet after some eight seconds, and later where it could not read its kinds: a
+	// tree of two takes half a minute on a quiet machine.
+	patience = "240s"
 	often    = "100ms"
 )
 

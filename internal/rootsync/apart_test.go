@@ -13,19 +13,19 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
-const service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: \"{n}\"}\nspec: {ports: [{port: 80000}]}\n---\n"
+const badService = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: \"{n}\"}\nspec: {ports: [{port: 80000}]}\n---\n"
 
 // One object that cannot be stops neither the others nor that they are put back.
 func TestApart_oneBadObject(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.commit("a", "x.yaml", ns("n")+service+cm("n", "one", "1")+cm("n", "two", "1"))
+	r.commit("a", "x.yaml", ns("n")+badService+cm("n", "one", "1")+cm("n", "two", "1"))
 	r.sync("a")
 	r.says("a", "KNV2009: failed to apply Service, {n}/s: ")
 	r.manager("cm", "n/one", "a")
 	r.delete("cm", "n/one")
 	r.value("n/one", "1")
-	r.commit("a", "x.yaml", ns("n")+service+cm("n", "one", "2"))
+	r.commit("a", "x.yaml", ns("n")+badService+cm("n", "one", "2"))
 	r.value("n/one", "2")
 	r.manager("cm", "n/two", "-")
 	r.synced("a", r.commit("a", "x.yaml", ns("n")+cm("n", "one", "2")))
@@ -74,7 +74,7 @@ func TestApart_aNamespaceThatMayNotBeMade(t *testing.T) {
 	r.Apply(t, "", r.long(ns("n")))
 	r.commit("a", "x.yaml", cm("n", "one", "1")+cm("m", "one", "1"))
 	r.sync("a", "  override: {roleRefs: [{kind: ClusterRole, name: edit, namespace: \"{n}\"}]}")
-	r.says("a", "KNV2009: failed to apply Namespace, /{m}: ")
+	r.says("a", "KNV2013: failed to apply Namespace, /{m}: ")
 	r.value("n/one", "1")
 	r.Apply(t, "", r.long(ns("m")))
 	r.says("a", "failed to apply ConfigMap, {m}/one: ")

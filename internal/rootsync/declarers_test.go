@@ -51,3 +51,22 @@ func TestDeclarers_theOldestHasIt(t *testing.T) {
 		}
 	}
 }
+
+func TestDeclarers_whatCouldNotGo(t *testing.T) {
+	t.Parallel()
+	widget := schema.GroupKind{Group: "example.com", Kind: "Widget"}
+	d := newDeclarers()
+	d.keep("a", sets.New(widget))
+	if diff := cmp.Diff([]object.Sync{"a"}, d.users(widget, "b")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]object.Sync{}, d.users(widget, "a")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(sets.New(widget), d.keep("a", nil)); diff != "" {
+		t.Error(diff)
+	}
+	if len(d.keeps) > 0 || len(d.users(widget, "b")) > 0 {
+		t.Errorf("something is left: %v", d.keeps)
+	}
+}

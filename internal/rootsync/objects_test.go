@@ -63,15 +63,26 @@ func TestDetach_whatIsDeclaredNoLongerStaysAndIsNobodys(t *testing.T) {
 	}
 }
 
+// The namespaces that the cluster needs can be declared like any other, and are let go of
+// when they are not.
 func TestSpecialNamespaces_stay(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	special := "apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public, labels: {\"" + r.prefix + "\": x}}\n---\n"
-	r.syncOf("a", ns("m")+special)
-	r.manager("ns", "/kube-public", "a")
+	special := []string{"default", "kube-system", "kube-public", "kube-node-lease", "gatekeeper-system"}
+	text := ""
+	for _, name := range special {
+		text += "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + ", labels: {\"" + r.prefix + "\": x}}\n---\n"
+	}
+	r.syncOf("a", ns("m")+text)
+	for _, name := range special {
+		r.manager("ns", "/"+name, "a")
+	}
 	r.synced("a", r.commit("a", "x.yaml", ns("m")))
-	r.free("ns", "/kube-public")
-	r.Expect(r.object("ns", "/kube-public").GetDeletionTimestamp()).To(gomega.BeNil())
+	for _, name := range special {
+		r.free("ns", "/"+name)
+		r.Expect(r.object("ns", "/"+name).GetDeletionTimestamp()).To(gomega.BeNil(), name)
+	}
+	r.delete("ns", "/gatekeeper-system") // the cluster had none
 }
 
 func TestManagedDisabled(t *testing.T) {

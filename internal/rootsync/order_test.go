@@ -71,6 +71,58 @@ func TestCRDs(t *testing.T) {
 	})
 }
 
+// A definition takes all objects of its kind with it, so it stays as long as one of them
+// must.
+func TestCRDs_whatIsProtected(t *testing.T) {
+	t.Parallel()
+	keep := func(r *rig, how string) {
+		out := r.Kubectl(r.t, "label", "--overwrite", "widgets."+r.prefix+".example.com", "one", "-n", r.name("n"), how)
+		r.Expect(out.Code).To(gomega.Equal(0), out.Stderr)
+	}
+	const refused = "KNV2009: failed to prune Widget."
+	t.Run("and of the same RootSync", func(t *testing.T) {
+		t.Parallel()
+		r := shared(t)
+		r.syncOf("a", ns("n")+r.widget("n", "one")+r.crd())
+		keep(r, "holdfast.dev/deletion-protected=Always")
+		none := r.commit("a", "x.yaml", ns("n"))
+		r.says("a", refused)
+		r.says("a", "skipped delete of CustomResourceDefinition.apiextensions.k8s.io, /widgets."+r.prefix+".example.com: dependent delete actuation failed: ")
+		r.Expect(r.widgets()).To(gomega.ContainSubstring("/one"))
+		keep(r, "holdfast.dev/deletion-protected-")
+		r.synced("a", none)
+		r.Eventually(r.widgets, within, often).Should(gomega.BeEmpty())
+	})
+	t.Run("that was let go of", func(t *testing.T) {
+		t.Parallel()
+		r := shared(t)
+		r.syncOf("a", ns("n")+with(r.widget("n", "one"), detach)+r.widget("n", "two")+r.crd())
+		none := r.commit("a", "x.yaml", ns("n"))
+		r.says("a", "skipped delete of CustomResourceDefinition.apiextensions.k8s.io, /widgets."+r.prefix+".example.com: its objects would go with it, and these are to stay: {n}/one")
+		r.Expect(r.widgets()).To(gomega.HaveSuffix("/one"))
+		kind := "widgets." + r.prefix + ".example.com"
+		r.Expect(r.Kubectl(t, "delete", kind, "one", "-n", r.name("n")).Code).To(gomega.Equal(0))
+		r.Expect(r.Kubectl(t, "label", "crd", kind, "look=again").Code).To(gomega.Equal(0))
+		r.synced("a", none)
+	})
+	t.Run("and of another RootSync", func(t *testing.T) {
+		t.Parallel()
+		r := shared(t)
+		r.syncOf("b", r.crd())
+		r.syncOf("a", ns("n")+r.widget("n", "one"))
+		keep(r, "holdfast.dev/deletion-protected=Always")
+		gone := r.commit("a", "x.yaml", ns("n"))
+		r.says("a", refused)
+		none := r.commit("b", "none.txt", "")
+		r.says("b", "kind still in use: widgets."+r.prefix+".example.com, by RootSync {a}")
+		r.Expect(r.widgets()).To(gomega.ContainSubstring("/one"))
+		keep(r, "holdfast.dev/deletion-protected-")
+		r.synced("a", gone)
+		r.synced("b", none)
+		r.Eventually(r.widgets, within, often).Should(gomega.BeEmpty())
+	})
+}
+
 func TestDependsOn(t *testing.T) {
 	t.Parallel()
 	r := shared(t)

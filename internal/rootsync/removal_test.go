@@ -5,8 +5,12 @@ package rootsync
 
 import (
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -52,6 +56,27 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// What somebody runs in a namespace, with no RootSync and nothing else that has it, keeps
+// the namespace: who takes it out of the source is told what it would take along.
+func TestPrune_aNamespaceInWhichSomebodyRunsSomething(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	r.syncOf("a", ns("n")+cm("n", "one", "1")+ns("m"))
+	web := &appsv1.Deployment{}
+	web.Namespace, web.Name = r.long("{n}"), "web"
+	web.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	web.Spec.Template.Labels = map[string]string{"app": "web"}
+	web.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web"}}
+	r.Expect(r.Client.Create(t.Context(), web)).To(gomega.Succeed())
+	commit := r.commit("a", "x.yaml", ns("m"))
+	r.says("a", `KNV2009: skipped delete of Namespace, /{n}: namespace still in use: {n}, by Deployment web, which no RootSync has`)
+	r.manager("cm", "n/one", "-")
+	r.manager("ns", "n", "a")
+	r.Expect(r.Client.Delete(t.Context(), web)).To(gomega.Succeed())
+	r.Eventually(func() string { return r.status("a") }, 2*time.Minute, often).Should(gomega.Equal("synced " + commit))
+	r.manager("ns", "n", "-")
+}
+
 func TestSuspend_nothingIsAppliedOrPutBackUntilItIsOver(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
@@ -67,10 +92,14 @@ func TestSuspend_nothingIsAppliedOrPutBackUntilItIsOver(t *testing.T) {
 	}, within, often).Should(gomega.BeTrue())
 	r.Expect(r.Client.Delete(t.Context(), r.object("cm", "n/one"))).To(gomega.Succeed())
 	commit := r.commit("a", "x.yaml", ns("n")+cm("n", "two", "1"))
-	// Another RootSync goes on meanwhile.
+	// Another RootSync goes on meanwhile, and nobody looks at the repository of the first.
+	looked := r.repo("a").Counts().Lists
 	r.syncOf("b", cm("n", "of-b", "1"))
 	r.manager("cm", "n/one", "-")
 	r.manager("cm", "n/two", "-")
+	if got := r.repo("a").Counts().Lists; got > looked+1 { // one may have been on its way
+		t.Errorf("it was looked at the repository %d times meanwhile", got-looked)
+	}
 	r.annotate("a", "holdfast.dev/suspend-")
 	r.synced("a", commit)
 	r.manager("cm", "n/two", "a")

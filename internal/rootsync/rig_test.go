@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	within = "90s"
+	within = "180s"
 	often  = "50ms"
 )
 

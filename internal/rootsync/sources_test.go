@@ -6,6 +6,7 @@ package rootsync
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -172,4 +173,22 @@ func TestSource_foldersAndKustomizations(t *testing.T) {
 	r.synced("a", first)
 	r.manager("cm", "n/plain", "a")
 	r.manager("cm", "n/one", "-")
+}
+
+// A kustomization that would take all memory, or all time, fails its own RootSync.
+func TestKustomize_oneThatTakesAllMemory(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	var patches strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&patches, "    - {op: copy, from: /data, path: /data/x%d}\n", i)
+	}
+	r.commit("a", "x.yaml", cm("n", "one", "1"), "kustomization.yaml", "resources: [x.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n"+patches.String())
+	r.sync("a")
+	r.says("a", "KNV1068: the kustomization of the root of the repository needs more than 512 MiB of memory")
+	other := r.commit("b", "x.yaml", ns("n")+cm("n", "two", "1"), "kustomization.yaml", "resources: [x.yaml]\n")
+	r.sync("b")
+	r.synced("b", other)
+	r.synced("a", r.commit("a", "x.yaml", cm("n", "one", "1"), "kustomization.yaml", "resources: [x.yaml]\n"))
+	r.Expect(r.Sync.Done()).NotTo(gomega.BeClosed())
 }

@@ -4,7 +4,6 @@
 package rootsync
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -31,20 +30,6 @@ func TestStamp(t *testing.T) {
 	third := r.commit("a", "x.yaml", ns("n")+cm("n", "one", "1")+cm("n", "two", "3"))
 	r.synced("a", third)
 	r.Expect(token("n/one")).To(gomega.Equal(third))
-}
-
-func TestSyncNow_doesNotWaitForThePeriod(t *testing.T) {
-	t.Parallel()
-	r := shared(t)
-	first := r.commit("a", "x.yaml", ns("n")+cm("n", "one", "1"))
-	r.from("a", fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1h}", r.repo("a").URL()))
-	r.synced("a", first)
-	for _, value := range []string{"2", "3"} {
-		commit := r.commit("a", "x.yaml", ns("n")+cm("n", "one", value))
-		r.annotate("a", configsyncv1beta1.AnnotationSyncNow+"="+value)
-		r.synced("a", commit)
-		r.value("n/one", value)
-	}
 }
 
 // In the namespace of the RootSyncs there may be objects, and it is nobody's itself.

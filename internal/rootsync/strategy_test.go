@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -57,6 +59,41 @@ func TestStrategy_asInConfigSync(t *testing.T) {
 	r.manager("ns", "n", "-")
 }
 
+// Many namespaces that nobody declares are let go of together: that empties no source,
+// whoever has seen the strategy change.
+func TestStrategy_lettingGoOfManyEmptiesNoSource(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(*rig)
+	}{
+		{"while it is synced", func(r *rig) { r.strategy("a", "explicit") }},
+		{"while it is suspended, which forgets what was declared, as a restart does", func(r *rig) {
+			r.annotate("a", "holdfast.dev/suspend=true")
+			r.Eventually(func() bool {
+				return slices.ContainsFunc(r.rootSync("a").Status.Conditions, func(c configsyncv1beta1.Condition) bool { return c.Type == "Suspended" && c.Status == "True" })
+			}, within, often).Should(gomega.BeTrue())
+			r.strategy("a", "explicit")
+			r.annotate("a", "holdfast.dev/suspend-")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := shared(t)
+			commit := r.commit("a", "cm.yaml", cm("n", "one", "1")+cm("m", "one", "1"))
+			r.sync("a", "")
+			r.synced("a", commit)
+			r.manager("ns", "n", "a")
+			tt.change(r)
+			for _, name := range []string{"n", "m"} {
+				r.manager("ns", name, "")
+				r.manager("cm", name+"/one", "a")
+			}
+			r.synced("a", commit)
+		})
+	}
+}
+
 // explicit makes a RootSync with the seed's annotation.
 func (r *rig) explicit(short string) {
 	r.t.Helper()
@@ -64,31 +101,73 @@ func (r *rig) explicit(short string) {
 	r.Apply(r.t, object.SyncNamespace, strings.Replace(text, "\nspec:", "\n  annotations: {configsync.gke.io/namespace-strategy: explicit}\nspec:", 1))
 }
 
-// The rows of the seed's table, with the strategy by the seed's annotation.
+// The rows of the seed's table, with the strategy by the seed's annotation. The RootSync that
+// they are about is "a"; "o" is what manages the namespace elsewhere.
 func TestStrategy_theSeedsTable(t *testing.T) {
 	t.Parallel()
-	r := shared(t)
-	one := r.commit("a", "x.yaml", ns("one")+cm("one", "of-a", "1"))
-	r.explicit("a")
-	r.synced("a", one)
-	r.manager("ns", "one", "a")
+	tests := []struct {
+		name string
+		run  func(*rig)
+	}{
+		{"declared, and not managed elsewhere: made and owned, with what is in it", func(r *rig) {
+			commit := r.commit("a", "x.yaml", ns("n")+cm("n", "of-a", "1"))
+			r.explicit("a")
+			r.synced("a", commit)
+			r.manager("ns", "n", "a")
+			r.manager("cm", "n/of-a", "a")
+		}},
+		{"not declared, and not managed elsewhere: what is in it fails until it is made elsewhere", func(r *rig) {
+			commit := r.commit("a", "x.yaml", cm("n", "of-a", "1"))
+			r.explicit("a")
+			r.says("a", `KNV2009: failed to apply ConfigMap, {n}/of-a: namespaces "{n}" not found`)
+			r.manager("ns", "n", "-")
+			made := r.commit("o", "x.yaml", ns("n"))
+			r.explicit("o")
+			r.synced("o", made)
+			r.synced("a", commit)
+			r.manager("ns", "n", "o")
+			r.manager("cm", "n/of-a", "a")
+		}},
+		{"not declared, and managed elsewhere: what is in it is applied", func(r *rig) {
+			made := r.commit("o", "x.yaml", ns("n"))
+			r.explicit("o")
+			r.synced("o", made)
+			version := r.object("ns", "n").GetResourceVersion()
+			commit := r.commit("a", "x.yaml", cm("n", "of-a", "1"))
+			r.explicit("a")
+			r.synced("a", commit)
+			r.manager("ns", "n", "o")
+			r.Expect(r.object("ns", "n").GetResourceVersion()).To(gomega.Equal(version))
+		}},
+		{"declared, and managed elsewhere: both are told, and no fight; resolved by taking it out of all but one", func(r *rig) {
+			one := r.commit("o", "x.yaml", ns("n")+cm("n", "of-o", "1"))
+			r.explicit("o")
+			r.synced("o", one)
+			version := r.object("ns", "n").GetResourceVersion()
+			r.commit("q", "x.yaml", ns("n")+cm("n", "of-q", "1"))
+			r.explicit("q")
+			r.manager("cm", "n/of-q", "q")
+			r.contested("n", "o", "q")
+			r.synced("o", one)
+			r.Expect(r.object("ns", "n").GetAnnotations()).To(gomega.HaveKeyWithValue(object.AnnotationManager, object.Sync(r.name("o")).Manager()))
+			r.Expect(r.object("ns", "n").GetResourceVersion()).NotTo(gomega.Equal(version), "the claims of both are on it")
+			version = r.object("ns", "n").GetResourceVersion()
+			r.delete("cm", "n/of-q")
+			r.manager("cm", "n/of-q", "q")
+			r.Expect(r.object("ns", "n").GetResourceVersion()).To(gomega.Equal(version))
 
-	r.commit("b", "x.yaml", cm("two", "of-b", "1"))
-	r.explicit("b")
-	r.says("b", `namespaces "{two}" not found`)
-
-	// Declared by both: the older has it, the younger is told, and applies the rest.
-	r.commit("c", "x.yaml", ns("one")+cm("one", "of-c", "1"))
-	r.explicit("c")
-	r.says("c", `KNV1060: The ":root_{c}" reconciler detected a management conflict with the ":root_{a}" reconciler.`)
-	r.manager("ns", "one", "a")
-	r.manager("cm", "one/of-c", "c")
-
-	// The remedy of the seed: one of them declares it no longer.
-	remedy := r.commit("c", "x.yaml", cm("one", "of-c", "1"))
-	r.synced("c", remedy)
-	r.manager("ns", "one", "a")
-	r.synced("a", one)
+			r.synced("q", r.commit("q", "x.yaml", cm("n", "of-q", "1")))
+			r.uncontested("o", "q")
+			r.manager("ns", "n", "o")
+			r.synced("o", one)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(shared(t))
+		})
+	}
 }
 
 func TestStrategy_anImplicitNamespaceIsLetGoWhenNobodyNeedsIt(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 )
 
 func TestSync_bringsWhatIsCommittedAndTakesAwayWhatIsNot(t *testing.T) {
@@ -34,48 +36,38 @@ func TestSync_bringsWhatIsCommittedAndTakesAwayWhatIsNot(t *testing.T) {
 	}, within, often).Should(gomega.Equal("2mine"))
 }
 
-// The seed's scenario: sync-a declares a namespace that sync-x and sync-y use, whatever
-// the order in which they come.
-func TestNamespaces_whoDeclaresItHasItInEveryOrder(t *testing.T) {
-	t.Parallel()
-	for _, order := range [][]string{{"a", "x", "y"}, {"x", "a", "y"}, {"y", "x", "a"}, {"x", "y", "a"}} {
-		t.Run(order[0]+order[1]+order[2], func(t *testing.T) {
-			t.Parallel()
-			r := shared(t)
-			commits := map[string]string{
-				"a": r.commit("a", "ns.yaml", ns("n")),
-				"x": r.commit("x", "cm.yaml", cm("n", "cm-x", "1")),
-				"y": r.commit("y", "cm.yaml", cm("n", "cm-y", "1")),
-			}
-			var uid types.UID
-			for _, sync := range order {
-				r.sync(sync)
-				r.manager("cm", "n/cm-"+sync, map[bool]string{true: "-", false: sync}[sync == "a"])
-				if o := r.object("ns", "n"); o != nil {
-					if uid != "" && o.GetUID() != uid {
-						t.Error("the namespace is another one")
-					}
-					uid = o.GetUID()
-				}
-			}
-			for sync, commit := range commits {
-				r.synced(sync, commit)
-			}
-			r.manager("ns", "n", "a")
-			r.manager("cm", "n/cm-x", "x")
-			r.manager("cm", "n/cm-y", "y")
-			r.Expect(r.object("ns", "n").GetUID()).To(gomega.Equal(uid))
-		})
-	}
-}
-
+// Who waits for namespaces says which, beside the error of each object, and goes on with
+// what it can when one of them appears.
 func TestNamespaces_explicitWaitsAndGoesOnAtOnce(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	commit := r.commit("x", "cm.yaml", cm("n", "cm", "1"))
+	ready := func() string {
+		for _, c := range r.rootSync("x").Status.Conditions {
+			if c.Type == configsyncv1beta1.ConditionNamespacesReady {
+				return string(c.Status) + " " + c.Reason + ": " + c.Message
+			}
+		}
+		return ""
+	}
+	const missing = "False NamespaceMissing: these namespaces are used and do not exist: "
+	commit := r.commit("x", "cm.yaml", cm("m", "one", "1")+cm("n", "cm", "1")+cm("n", "more", "1"))
 	r.sync("x", "  override: {namespaceStrategy: explicit}")
 	r.says("x", `KNV2009: failed to apply ConfigMap, {n}/cm: namespaces "{n}" not found`)
+	r.Eventually(ready, within, often).Should(gomega.HavePrefix(r.long(missing + "{m}, {n};")))
+	r.Apply(t, "", r.long(ns("n")))
+	r.manager("cm", "n/cm", "x")
+	r.manager("cm", "n/more", "x")
+	r.Eventually(ready, within, often).Should(gomega.HavePrefix(r.long(missing + "{m};")))
+	r.Apply(t, "", r.long(ns("m")))
+	r.synced("x", commit)
+	r.Eventually(ready, within, often).Should(gomega.Equal("True NamespacesExist: all namespaces that are used exist"))
+	r.manager("ns", "n", "")
+	r.manager("ns", "m", "")
+
+	// One that goes takes its objects along, and they come back with it.
+	r.delete("ns", "n")
+	r.Eventually(ready, within, often).Should(gomega.HavePrefix(r.long(missing + "{n};")))
 	r.Apply(t, "", r.long(ns("n")))
 	r.synced("x", commit)
-	r.manager("ns", "n", "")
+	r.manager("cm", "n/cm", "x")
 }

@@ -35,7 +35,7 @@ func (m *treesBench) answers(ctx context.Context) ([]row, error) {
 	}
 	n := m.b.treeChildren
 	err = m.asking(ctx, func() error {
-		return m.timed(ctx, watch.Added, 10*n, "copies while webhooks are asked", func() error {
+		return m.timed(ctx, watch.Added, 10*n, "copies while webhooks are asked", withHoldfast, func() error {
 			return each(10, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, fmt.Sprintf("asked-%d", i))) })
 		})
 	})

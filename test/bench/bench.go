@@ -39,6 +39,12 @@ type sizes struct {
 	// treeChildren are below one root, in each of treeRounds; treeLarge are in a large
 	// tree, and treeFew below a root with many sources.
 	treeChildren, treeRounds, treeLarge, treeFew int
+	// synced are objects of one RootSync, made in each of syncRounds, of which one changes
+	// so often; syncs have ten each, and nothing to write for syncIdle.
+	synced, syncRounds, changes, syncs int
+	syncIdle                           time.Duration
+	// accounts are those of as many objects, made in each of accountRounds.
+	accounts, accountRounds int
 	// idle is how long nothing may be written.
 	idle time.Duration
 }
@@ -49,12 +55,16 @@ var (
 		contents: []int{100, 10000}, lookRounds: 4, looks: 15, marked: 10000, markRounds: 3, idle: 10 * time.Second,
 		evictions: 200, evictionRounds: 6, evictedAtOnce: 1000, reviews: 10000,
 		treeChildren: 100, treeRounds: 5, treeLarge: 2000, treeFew: 500,
+		synced: 1000, syncRounds: 5, changes: 5, syncs: 100, syncIdle: time.Minute,
+		accounts: 1000, accountRounds: 3,
 	}
 	little = sizes{
 		namespaces: 20, starts: 1, deleteRounds: 2, deletes: 20, protections: []int{0, 10, 200},
 		contents: []int{10, 200}, lookRounds: 2, looks: 3, marked: 300, markRounds: 1, idle: 3 * time.Second,
 		evictions: 10, evictionRounds: 2, evictedAtOnce: 50, reviews: 200,
 		treeChildren: 10, treeRounds: 1, treeLarge: 40, treeFew: 20,
+		synced: 40, syncRounds: 1, changes: 1, syncs: 5, syncIdle: 15 * time.Second,
+		accounts: 40, accountRounds: 1,
 	}
 )
 

@@ -43,6 +43,8 @@ var measurements = []measurement{
 	{"labelled", "Many objects protected by label", measureLabelled},
 	{"evictions", "Evictions", measureEvictions},
 	{"trees", "Trees of namespaces", measureTrees},
+	{"rootsync", "RootSyncs", measureRootSyncs},
+	{"accounts", "Service accounts", measureAccounts},
 	{"selected", "Many objects selected by one ResourceDeletionProtection", measureSelected},
 }
 

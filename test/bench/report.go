@@ -108,7 +108,7 @@ func (r row) String() string {
 	case r.bound > 0:
 		bound = fmt.Sprintf("%.2f ×", r.bound)
 	case r.limit != nil:
-		bound = strings.TrimSpace(fmt.Sprintf("%.0f %s", *r.limit, r.unit))
+		bound = strings.TrimSpace(fmt.Sprintf("%g %s", *r.limit, r.unit))
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", r.work, floor, r.amount(r.measured), base, ratio, bound)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
@@ -40,6 +41,8 @@ type subject struct {
 	metadata    metadata.Interface
 	dir, binary string
 	managerArgs []string
+	// workload is the guard if it is empty.
+	workload manager.Workload
 }
 
 func newSubject(ctx context.Context, b *bench, o cluster.Options, managerArgs []string) (*subject, error) {
@@ -69,7 +72,7 @@ func newSubject(ctx context.Context, b *bench, o cluster.Options, managerArgs []
 // startManager starts the manager and returns how long it took to be ready.
 func (s *subject) startManager(ctx context.Context) (took time.Duration, err error) {
 	begin := time.Now()
-	s.Manager, err = manager.Start(ctx, s.Cluster, manager.Options{Binary: s.binary, Dir: s.dir, Args: s.managerArgs})
+	s.Manager, err = manager.Start(ctx, s.Cluster, manager.Options{Workload: s.workload, Binary: s.binary, Dir: s.dir, Args: s.managerArgs})
 	return time.Since(begin), err
 }
 
@@ -123,4 +126,25 @@ func (s *subject) off(ctx context.Context) error {
 		return fmt.Errorf("delete the anchor: %w", err)
 	}
 	return s.WaitNotEnforced(ctx)
+}
+
+// apply applies files of the checkout.
+func (s *subject) apply(ctx context.Context, paths ...string) error {
+	for _, path := range paths {
+		if _, err := manager.Kubectl(ctx, s.Cluster, "apply", "--server-side", "-f", path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configure writes the configuration that the manager reads; the text is the part behind its
+// kind.
+func (s *subject) configure(ctx context.Context, text string) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: manager.Namespace, Name: "holdfast"}}
+	cm.Data = map[string]string{config.DataKey: config.Empty + text}
+	if err := s.Client.Update(ctx, cm); err != nil {
+		return fmt.Errorf("configure: %w", err)
+	}
+	return nil
 }

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
-	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
 const (
@@ -42,10 +41,16 @@ type treesBench struct {
 	b *bench
 	// bareClient writes as Holdfast does, so that no webhook is asked, and none missed.
 	bareClient client.Client
-	// spent are the seconds of each sort of work, with Holdfast and bare.
+	// spent are the seconds of each sort of work, in two columns.
 	spent map[string]*[2][]float64
 	round int
 }
+
+// The columns of what was spent.
+const (
+	withHoldfast = iota
+	theFloor
+)
 
 // The sorts of work.
 const (
@@ -102,17 +107,10 @@ func (b *bench) withTrees(ctx context.Context) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range []string{"config/crd/hnc", "config/rbac/hierarchy.yaml"} {
-		if _, err := manager.Kubectl(ctx, s.Cluster, "apply", "--server-side", "-f", path); err != nil {
-			return nil, err
-		}
+	if err := s.apply(ctx, "config/crd/hnc", "config/rbac/hierarchy.yaml"); err != nil {
+		return nil, err
 	}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "holdfast-system", Name: "holdfast"}}
-	cm.Data = map[string]string{"config.yaml": "apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\nhierarchy: {mode: Enforce}\n"}
-	if err := s.Client.Update(ctx, cm); err != nil {
-		return nil, fmt.Errorf("configure: %w", err)
-	}
-	return s, nil
+	return s, s.configure(ctx, "hierarchy: {mode: Enforce}\n")
 }
 
 // grow makes the root and the namespaces below it.
@@ -171,7 +169,7 @@ func roleIn(namespace, name string) *rbacv1.Role {
 // copyIn is what a bare client writes in place of a copy.
 func copyIn(namespace, name string) *rbacv1.Role {
 	r := roleIn(namespace, name)
-	r.Labels = map[string]string{hncv1alpha2.LabelManagedBy: hncv1alpha2.ManagedBy, "hnc/from": rootName}
+	r.Labels = map[string]string{hncv1alpha2.LabelManagedBy: hncv1alpha2.ManagedBy, hncv1alpha2.LabelInheritedFrom: rootName}
 	return r
 }
 
@@ -182,12 +180,11 @@ func (m *treesBench) bare(ctx context.Context) error {
 	}
 	n := m.b.treeChildren
 	appear := func(roles int, work string) error {
-		begin := time.Now()
-		err := each(roles*n, treeWriters, func(i int) error {
-			return m.bareClient.Create(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-%d-%d", roles, i/n)))
+		return m.timed(ctx, watch.Added, roles*n, work, theFloor, func() error {
+			return each(roles*n, treeWriters, func(i int) error {
+				return m.bareClient.Create(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-%d-%d", roles, i/n)))
+			})
 		})
-		m.took(work, 1, begin)
-		return err
 	}
 	if err := appear(10, manyAppear); err != nil {
 		return err
@@ -195,21 +192,21 @@ func (m *treesBench) bare(ctx context.Context) error {
 	if err := appear(1, oneAppears); err != nil {
 		return err
 	}
-	begin := time.Now()
-	if err := each(10*n, treeWriters, func(i int) error {
-		return m.bareClient.Delete(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-10-%d", i/n)))
+	if err := m.timed(ctx, watch.Deleted, 10*n, manyGo, theFloor, func() error {
+		return each(10*n, treeWriters, func(i int) error {
+			return m.bareClient.Delete(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-10-%d", i/n)))
+		})
 	}); err != nil {
 		return err
 	}
-	m.took(manyGo, 1, begin)
 	if err := each(n, treeWriters, func(i int) error {
 		return m.bareClient.Delete(ctx, copyIn(fmt.Sprintf("bench-%d", i), "role-1-0"))
 	}); err != nil {
 		return err
 	}
-	begin = time.Now()
+	begin := time.Now()
 	err := each(n, treeWriters, func(i int) error { return m.bareSubnamespace(ctx, fmt.Sprintf("bare-%d-%d", m.round, i)) })
-	m.took(subsAppear, 1, begin)
+	m.took(subsAppear, theFloor, begin)
 	return err
 }
 
@@ -237,7 +234,7 @@ func (m *treesBench) with(ctx context.Context) error {
 	}
 	n := m.b.treeChildren
 	roles := func(count int, work string) error {
-		return m.timed(ctx, watch.Added, count*n, work, func() error {
+		return m.timed(ctx, watch.Added, count*n, work, withHoldfast, func() error {
 			return each(count, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, fmt.Sprintf("role-%d-%d", count, i))) })
 		})
 	}
@@ -247,7 +244,7 @@ func (m *treesBench) with(ctx context.Context) error {
 	if err := roles(1, oneAppears); err != nil {
 		return err
 	}
-	if err := m.timed(ctx, watch.Deleted, 10*n, manyGo, func() error {
+	if err := m.timed(ctx, watch.Deleted, 10*n, manyGo, withHoldfast, func() error {
 		return each(10, treeWriters, func(i int) error { return m.Client.Delete(ctx, roleIn(rootName, fmt.Sprintf("role-10-%d", i))) })
 	}); err != nil {
 		return err
@@ -291,14 +288,14 @@ func (m *treesBench) subnamespaces(ctx context.Context, n int) error {
 		}
 		return complete == n, nil
 	})
-	m.took(subsAppear, 0, begin)
+	m.took(subsAppear, withHoldfast, begin)
 	return err
 }
 
-// timed takes the time from the begin of an act until so many events of a type about
-// copies of Roles have come.
+// timed takes the time from the begin of an act until somebody who watches, the same
+// for both columns, has seen so many events of a type about copies of Roles.
 func (m *treesBench) timed(
-	ctx context.Context, of watch.EventType, n int, work string, act func() error,
+	ctx context.Context, of watch.EventType, n int, work string, column int, act func() error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -330,7 +327,7 @@ func (m *treesBench) timed(
 			return fmt.Errorf("%s: after %d of %d: %w", work, seen, n, ctx.Err())
 		}
 	}
-	m.took(work, 0, begin)
+	m.took(work, column, begin)
 	return nil
 }
 
@@ -352,12 +349,16 @@ func (m *treesBench) rows() []row {
 // restarts counts what the manager writes when it comes back to many copies.
 func (m *treesBench) restarts(ctx context.Context) ([]row, error) {
 	n := m.b.treeChildren
-	if err := m.timed(ctx, watch.Added, 6*n, "copies for the restarts", func() error {
+	if err := m.timed(ctx, watch.Added, 6*n, "copies for the restarts", withHoldfast, func() error {
 		return each(6, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, fmt.Sprintf("stays-%d", i))) })
 	}); err != nil {
 		return nil, err
 	}
 	if err := m.atRest(ctx); err != nil {
+		return nil, err
+	}
+	// How many copies there are the HNCConfiguration says once a minute.
+	if err := pause(ctx, time.Minute+settle); err != nil {
 		return nil, err
 	}
 	var ready []float64

@@ -7,7 +7,6 @@
 package cli
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -24,14 +23,5 @@ func TestScripts(t *testing.T) {
 // TestScriptsAlone change the cluster for everybody, so they run one by one, and
 // after the others.
 func TestScriptsAlone(t *testing.T) {
-	files, err := filepath.Glob("testdata/alone/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		// Scripts are parallel tests: this one ends before the next begins.
-		t.Run("alone", func(t *testing.T) {
-			testscript.Run(t, script.Params(t, testkit.Shared(t), testscript.Params{Files: []string{file}}))
-		})
-	}
+	script.Alone(t, "testdata/alone/*.txtar")
 }

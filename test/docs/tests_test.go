@@ -57,3 +57,20 @@ func TestTests_thatAreNamedAreThere(t *testing.T) {
 		t.Error("no document names a test")
 	}
 }
+
+// yes is a row of a table that says so, and what shows it.
+var yes = regexp.MustCompile(`(?m)^\| [^|]+ \| yes\b[^|]*\|([^|]*)\|$`)
+
+// Whoever comes from another project relies on these.
+func TestCompatibility_eachYesNamesItsTest(t *testing.T) {
+	t.Parallel()
+	rows := yes.FindAllStringSubmatch(pages(t)[filepath.Join(root, "docs", "compatibility.md")], -1)
+	if len(rows) < 100 {
+		t.Errorf("%d rows say yes", len(rows))
+	}
+	for _, row := range rows {
+		if !named.MatchString(row[1]) {
+			t.Errorf("no test is named: %s", row[0])
+		}
+	}
+}

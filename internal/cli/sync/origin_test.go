@@ -94,8 +94,8 @@ func TestOrigin(t *testing.T) {
 				{manager: controller, operation: Update, subresource: status, fieldsType: FieldsV1, fieldsV1: {"f:status": {"f:phase": {}}}}]`,
 			want: role + ` is kept by no RootSync.
   namespace:   a: nobody can tell whose namespace a is: its annotation holdfast.dev/claims cannot be read: claim 1, "x": a claim has three words: how, who and since when; it is left as it is: mend it or, to have it written anew, take it away, which needs the verb "unprotect" on resourcedeletionprotections.holdfast.dev cluster-wide
-  fields of:   controller (status): .status.phase
-               kubectl-edit: .metadata.labels.a, .metadata.labels.b, .metadata.labels.c and 1 more`,
+  fields of:   controller (Update of status): status.phase
+               kubectl-edit (Update): metadata.labels (4)`,
 		},
 	}
 	for _, tt := range tests {

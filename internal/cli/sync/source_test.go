@@ -48,7 +48,7 @@ func TestShortCommit(t *testing.T) {
 	for commit, want := range map[string]string{
 		"": "", c1: "1111111", "sha256:" + c1 + "000000000000000000000000": "1111111", "chart:1.2.3": "chart:1.2.3",
 	} {
-		if got := shortCommit(commit); got != want {
+		if got := ShortCommit(commit); got != want {
 			t.Errorf("%s: got %q, want %q", commit, got, want)
 		}
 	}

@@ -69,6 +69,10 @@ func TestItemOf(t *testing.T) {
 		word, commits, problem string
 	}{
 		{name: "all is well", status: good + `conditions: [` + ended + `]`, word: "Synced", commits: "1111111"},
+		{
+			name: "all is well, and others declare what it has", status: good + `conditions: [` + ended + `, {type: NamespacesContested, status: "True", message: others declare b too}]`,
+			word: "Synced", commits: "1111111", problem: "others declare b too",
+		},
 		{name: "nobody has looked at it", word: "Pending", commits: "<none>", problem: "nobody has looked at it yet: " + unanswered},
 		{
 			name: "its spec has changed", status: `observedGeneration: 2, lastSyncedCommit: C1, source: {commit: C1}, conditions: [` + ended + `]`,
@@ -157,7 +161,7 @@ func TestItemOf(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			i := itemOf(shop(t, tt.metadata, tt.status), read[kptv1alpha1.ResourceGroup](t, inventory))
-			got := []string{i.word(), i.commits(shortCommit), i.Problem}
+			got := []string{i.word(), i.commits(ShortCommit), i.Problem}
 			if diff := cmp.Diff([]string{tt.word, tt.commits, tt.problem}, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

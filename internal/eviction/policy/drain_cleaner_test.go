@@ -125,7 +125,7 @@ func TestProtected(t *testing.T) {
 		{name: "a protected pod stays", f: about(pod(), protectedBy("a label")), want: "protected, 429 TooManyRequests"},
 		{name: "an unprotected pod goes on", f: about(pod()), want: "allowed, allow, passes"},
 		{name: "what is not known is asked", f: about(pod(), func(f *Facts) { f.Protection = nil }), need: NeedProtection},
-		{name: "a terminating pod goes on", f: about(pod("terminating"), protectedBy("a label")), want: "no-match, passes"},
+		{name: "a terminating pod goes on", f: about(pod("terminating"), protectedBy("a label")), want: "leaving, allow, passes"},
 		{name: "an eviction for another pod goes on", f: about(pod(), protectedBy("a label"), forUID("other")), want: "other-uid, allow, passes"},
 		{name: "off, nothing is asked", off: true, f: about(pod(), func(f *Facts) { f.Protection = nil }), want: "allowed, allow, passes"},
 		{name: "a dry run is no different", f: about(pod(), protectedBy("a label"), dry), want: "protected, 429 TooManyRequests"},

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,10 +56,8 @@ func TestMatch(t *testing.T) {
 		{name: "a condition about whoever asks", match: `"condition":"request.username == 'alice' && 'admins' in request.groups && !request.dryRun"`, want: true},
 		{name: "a condition about a dry run", match: `"condition":"request.dryRun"`, mend: dry, want: true},
 		{name: "parts are ANDed", match: `"podSelector":{"matchLabels":{"a":"b"}},"condition":"false"`, words: []string{"a=b"}},
-		{name: "a terminating pod is in no policy", match: `"podSelector":{}`, words: []string{"terminating"}},
-		{name: "a pod that has succeeded is in no policy", match: `"podSelector":{}`, words: []string{"phase:Succeeded"}},
-		{name: "a pod that has failed is in no policy", match: `"podSelector":{}`, words: []string{"phase:Failed"}},
-		{name: "a finished pod is not asked about by a condition", match: `"condition":"pod.no.such.field"`, words: []string{"phase:Failed"}},
+		{name: "a condition that cannot be told of a finished pod", match: `"condition":"pod.no.such.field"`, words: []string{"phase:Failed"}},
+		{name: "a condition that cannot be told of a terminating pod", match: `"condition":"pod.no.such.field"`, words: []string{"terminating"}},
 		{name: "a running pod is in", match: `"podSelector":{}`, words: []string{"phase:Running"}, want: true},
 		{name: "a pending pod is in", match: `"podSelector":{}`, words: []string{"phase:Pending"}, want: true},
 		{name: "a mirror pod is in no policy", match: `"podSelector":{}`, words: []string{"@" + corev1.MirrorPodAnnotationKey + "="}},
@@ -87,6 +86,7 @@ func TestOrder(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		policies []string
+		words    []string
 		want     string
 	}{
 		{name: "the highest priority decides", policies: []string{`a: {` + all + `}`, `b: {"priority":1,` + all + `}`}, want: "held, b, 429 TooManyRequests"},
@@ -97,6 +97,10 @@ func TestOrder(t *testing.T) {
 		{name: "a policy goes before the Drain Cleaner", policies: []string{`a: {"match":{"podSelector":{}},"verdict":{"type":"Allow"}}`}, want: "allowed, a, passes"},
 		{name: "the Drain Cleaner comes after them", policies: []string{`a: {"match":{"namespaces":["x"],"podSelector":{}},` + deny + `}`}, want: "held, drain cleaner, 500, writes strimzi.io/manual-rolling-update=true"},
 		{
+			name: "what is leaving anyway does not come to the Drain Cleaner", policies: []string{`a: {` + all + `}`},
+			words: []string{"terminating"}, want: "leaving, a, passes",
+		},
+		{
 			name: "one on trial tells, and the next decides", policies: []string{`a: {"mode":"Audit",` + all + `}`, `b: {"mode":"Warn",` + all + `}`},
 			want: "held, drain cleaner, 500, writes strimzi.io/manual-rolling-update=true; on trial: held, a, in mode Audit, 429 TooManyRequests; on trial: held, b, in mode Warn, 429 TooManyRequests",
 		},
@@ -104,7 +108,7 @@ func TestOrder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := enforced(compiled(t, tt.policies...)...)
 			s.DrainCleaner = DrainCleaner{Enabled: true, Kafka: true, Deny: true}
-			v := Decide(s, about(pod(kafka...)))
+			v := Decide(s, about(pod(slices.Concat(kafka, tt.words)...)))
 			if v.Patch != nil && v.Policy != "" {
 				v.Patch = nil // its own bookkeeping
 			}
@@ -154,7 +158,8 @@ func TestNeed(t *testing.T) {
 	}{
 		{name: "nothing that matches needs nothing", policy: `p: {"match":{"podSelector":{"matchLabels":{"a":"b"}},"condition":"true"},` + deny + `}`},
 		{name: "a namespace that does not match needs nothing", policy: `p: {"match":{"namespaces":["x"],"condition":"true"},` + deny + `}`},
-		{name: "an exempt pod needs nothing", policy: `p: {"match":{"condition":"true"},` + deny + `}`, words: []string{"terminating"}},
+		{name: "an exempt pod needs nothing", policy: `p: {"match":{"condition":"true"},` + deny + `}`, words: []string{"controller:apps/v1/DaemonSet"}},
+		{name: "a terminating pod needs no node", policy: `p: {"match":{"podSelector":{},"node":"Draining"},` + deny + `}`, words: []string{"terminating"}, want: []Need{NeedPod}},
 		{name: "labels need the pod, whose phase counts", policy: `p: {"match":{"podSelector":{}},` + deny + `}`, want: []Need{NeedPod}},
 		{name: "a condition needs the pod", policy: `p: {"match":{"condition":"true"},` + deny + `}`, want: []Need{NeedPod}},
 		{name: "the namespace comes before the pod", policy: `p: {"match":{"condition":"true","namespaceSelector":{"matchLabels":{"tier":"gold"}}},` + deny + `}`, want: []Need{NeedNamespace, NeedPod}},

@@ -27,8 +27,8 @@ func TestModes(t *testing.T) {
 	tests := []struct {
 		config, want, warning, audit string
 	}{
-		{config: "mode: Enforce", want: "403"},
-		{config: "mode: Warn", want: "ok", warning: why},
+		{config: "mode: Enforce", want: "403", audit: why},
+		{config: "mode: Warn", want: "ok", warning: why, audit: why},
 		{config: "mode: Audit", want: "ok", audit: why},
 		{config: "mode: Enforce, standBy: true", want: "ok"},
 		{config: `mode: "Off"`, want: "ok"},

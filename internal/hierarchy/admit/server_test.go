@@ -167,7 +167,7 @@ func (s *server) install(t *testing.T) {
 		Endpoint: admission.Endpoint{URL: listener.URL},
 		Wanted: func() (admission.Wanted, error) {
 			return admission.Wanted{
-				Declaration: admission.Declaration{Policies: append(policies, self.Policy()), Webhooks: webhooks},
+				Declaration: admission.Declaration{Policies: append(policies, self.Policies()...), Webhooks: webhooks},
 				CABundle:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: listener.Certificate().Raw}),
 			}, nil
 		},

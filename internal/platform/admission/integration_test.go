@@ -239,7 +239,7 @@ func TestAnchor_deletedLeavingOrphans(t *testing.T) {
 // Whoever may edit ConfigMaps may not turn every protection off by that.
 func TestConfiguration_needsTheRightToUnprotect(t *testing.T) {
 	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
+	e := testkit.Shared(t)
 	e.Grant(t, "holdfast-system", "editor", testkit.Rule("", []string{"configmaps"}, "*"))
 	for _, args := range [][]string{
 		{"patch", "configmap", "holdfast", "--type=merge", "-p", `{"data":{"config.yaml":"apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\ndeletion: {mode: Off}\n"}}`},
@@ -327,7 +327,10 @@ func TestIdle_noWrites(t *testing.T) {
 func TestRBAC_bindsExactlyTheNamesThatCanBeWritten(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
-	configure(t, e, "featureGates: {DeletionProtectionByDefault: true}\n    deletion: {labels: {karmada: Strict, kruise: Strict}}")
+	if out := e.Kubectl(t, "apply", "--server-side", "-f", "../../../config/rbac/hierarchy.yaml"); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+	configure(t, e, "featureGates: {DeletionProtectionByDefault: true}\n    deletion: {labels: {karmada: Strict, kruise: Strict}}\n    hierarchy: {mode: Enforce}")
 	g := gomega.NewWithT(t)
 	var role rbacv1.ClusterRole
 	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: "holdfast-guard"}, &role); err != nil {

@@ -56,9 +56,9 @@ func TestMapSource_Reconcile(t *testing.T) {
 			name: "a bad configuration is terminal and changes nothing", objects: []client.Object{configMap(header + "a: b\n")},
 			want: configv1alpha1.ModeEnforce, wantTerminal: true,
 			wantErr: "terminal error: load configuration from ConfigMap holdfast-system/holdfast-config: invalid configuration: " +
-				"a: Forbidden: there is no such field: known here are admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope",
+				"a: Forbidden: there is no such field: known here are admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope, serviceAccounts",
 			wantLast: "load configuration from ConfigMap holdfast-system/holdfast-config: invalid configuration: " +
-				"a: Forbidden: there is no such field: known here are admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope",
+				"a: Forbidden: there is no such field: known here are admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope, serviceAccounts",
 		},
 		{name: "a ConfigMap without the key is every default", objects: []client.Object{configMap()}, want: configv1alpha1.ModeEnforce},
 		{

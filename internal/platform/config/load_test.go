@@ -67,6 +67,7 @@ deletion:
   workloadControllers: ["system:serviceaccount:kruise-system:kruise-manager"]
   onOutage: Allow
   overrides: {maxDuration: 10m, approval: Required}
+serviceAccounts: {mode: Report, existing: Replace, scope: {namespaces: [b]}, strimzi: {labelsExclusionPattern: ""}}
 `,
 			want: func(c *configv1alpha1.HoldfastConfiguration) {
 				c.FeatureGates = map[string]bool{"SomeGate": true}
@@ -92,6 +93,12 @@ deletion:
 						MaxDuration: metav1.Duration{Duration: 10 * time.Minute},
 						Approval:    configv1alpha1.ApprovalRequired,
 					},
+				}
+				c.ServiceAccounts = configv1alpha1.ServiceAccountsConfiguration{
+					Mode:     configv1alpha1.ServiceAccountsReport,
+					Existing: configv1alpha1.ExistingReplace,
+					Scope:    configv1alpha1.Scope{Namespaces: []string{"b"}},
+					Strimzi:  configv1alpha1.StrimziAccountsConfiguration{LabelsExclusionPattern: new("")},
 				}
 			},
 		},
@@ -150,10 +157,10 @@ func TestLoad_refuses(t *testing.T) {
 			document: header + "scop: {}\nDeletion: {}\ndeletion: {labels: {strict: true}}\nscope: {namespaceSelector: {labels: {}}}\n",
 			want: []string{
 				"Deletion: Forbidden: there is no such field: known here are " +
-					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope",
+					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope, serviceAccounts",
 				"deletion.labels.strict: Forbidden: there is no such field: known here are karmada, kruise",
 				"scop: Forbidden: there is no such field: known here are " +
-					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope",
+					"admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope, serviceAccounts",
 				"scope.namespaceSelector.labels: Forbidden: there is no such field: known here are matchExpressions, matchLabels",
 			},
 		},
@@ -235,6 +242,18 @@ deletion:
 				`deletion.onOutage: Unsupported value: "Deny": supported values: "Refuse", "Allow"`,
 				`deletion.overrides.approval: Unsupported value: "Yes": supported values: "NotRequired", "Required"`,
 				`deletion.overrides.maxDuration: Invalid value: "25h0m0s": must be between 1s and 24h`,
+			},
+		},
+		{
+			name:     "what is wrong about service accounts",
+			document: header + "serviceAccounts: {mode: Audit, existing: Patch, scope: {namespaces: [A]}, strimzi: {labelsExclusionPattern: '('}}\n",
+			want: []string{
+				`serviceAccounts.scope.namespaces[0]: Invalid value: "A": no namespace can have this name: use lowercase letters, digits and '-', ` +
+					`at most 63 and not '-' at either end; for a pattern use * and ?, or put "re:" before a regular expression`,
+				`serviceAccounts.mode: Unsupported value: "Audit": supported values: "Off", "Report", "Enforce"`,
+				`serviceAccounts.existing: Unsupported value: "Patch": supported values: "Apply", "Replace"`,
+				"serviceAccounts.strimzi.labelsExclusionPattern: Invalid value: \"(\": must be a regular expression: " +
+					"error parsing regexp: missing closing ) in `(`",
 			},
 		},
 		{
@@ -405,6 +424,11 @@ rootSync:
 scope:
   namespaces:
     - '!kube-*'
+serviceAccounts:
+  existing: Apply
+  mode: "Off"
+  strimzi:
+    labelsExclusionPattern: (^app.kubernetes.io/(?!part-of).*|^kustomize.toolkit.fluxcd.io.*)
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("document (-want +got):\n%s", diff)

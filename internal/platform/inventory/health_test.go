@@ -4,13 +4,19 @@
 package inventory
 
 import (
+	"context"
 	"errors"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -41,7 +47,7 @@ func TestHealth(t *testing.T) {
 				h := &health{failed: func(error) {}, works: func() { works++ }}
 				h.fail(forbidden)
 				in := watch.NewRaceFreeFake()
-				out, err := h.watched(in, nil, tt.o)
+				out, err := h.watched(t.Context(), in, nil, tt.o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -69,18 +75,48 @@ func TestHealth_whatItTells(t *testing.T) {
 	var told []error
 	h := &health{failed: func(err error) { told = append(told, err) }, works: func() { t.Error("it never failed") }}
 	in := watch.NewFake()
-	if out, err := h.watched(in, nil, metav1.ListOptions{}); err != nil || out != watch.Interface(in) {
+	if out, err := h.watched(t.Context(), in, nil, metav1.ListOptions{}); err != nil || out != watch.Interface(in) {
 		t.Errorf("a watch that never failed: got %v, %v; want it as it is", out, err)
 	}
 	h.work()
 	h.works = func() {}
-	busy, other := apierrors.NewTooManyRequests("storage is (re)initializing", 1), errors.New("the reflector tells of it")
-	for _, err := range []error{busy, other} {
-		if _, got := h.watched(nil, err, metav1.ListOptions{}); !errors.Is(got, err) {
-			t.Errorf("got %v, want the error itself", got)
+	refused := &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
+	initial := metav1.ListOptions{SendInitialEvents: new(true)}
+	for _, tt := range []struct {
+		name     string
+		err      error
+		of       metav1.ListOptions
+		list     bool
+		wantTold bool
+	}{
+		{name: "a kind that cannot be read now answers 429, and the reflector goes on asking", err: apierrors.NewTooManyRequests("storage is (re)initializing", 1), wantTold: true},
+		{name: "the same where all objects were to come first", err: apierrors.NewTooManyRequests("storage is (re)initializing", 1), of: initial, wantTold: true},
+		{name: "a watch that is forbidden", err: apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "", nil), wantTold: true},
+		{name: "one that was to begin with all objects: they are listed next", err: apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "", nil), of: initial},
+		{name: "a version that is too old", err: apierrors.NewResourceExpired("too old")},
+		{name: "an API server that is away", err: refused},
+		{name: "a list that is forbidden", err: apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "", nil), list: true, wantTold: true},
+		{name: "a list of a version that is too old", err: apierrors.NewResourceExpired("too old"), list: true},
+		{name: "a list from an API server that is away", err: refused, list: true, wantTold: true},
+	} {
+		told = nil
+		var got error
+		if tt.list {
+			_, got = h.listed(t.Context(), nil, tt.err)
+		} else {
+			_, got = h.watched(t.Context(), nil, tt.err, tt.of)
+		}
+		if !errors.Is(got, tt.err) {
+			t.Errorf("%s: got %v, want the error itself", tt.name, got)
+		}
+		if (len(told) == 1) != tt.wantTold {
+			t.Errorf("%s: told of %v, want that it is told: %v", tt.name, told, tt.wantTold)
 		}
 	}
-	if len(told) != 1 || !errors.Is(told[0], busy) {
-		t.Errorf("told of %v, want only of what the reflector keeps to itself", told)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	told = nil
+	if _, err := h.listed(ended, nil, ended.Err()); err == nil || told != nil {
+		t.Errorf("the end of the process: got %v, told %v; want an error of which nobody is told", err, told)
 	}
 }

@@ -137,7 +137,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-func TestIsComplete(t *testing.T) {
+func TestSilent(t *testing.T) {
 	t.Parallel()
 	defined := kind("example.org", "v1", "gadgets", "Gadget")
 	defined.CRD = true
@@ -146,14 +146,19 @@ func TestIsComplete(t *testing.T) {
 		name   string
 		crds   sets.Set[string]
 		failed *discovery.ErrGroupDiscoveryFailed
-		want   bool
+		want   []string
 	}{
-		{name: "every definition is served", crds: sets.New(defined.CRDName()), want: true},
-		{name: "one is not yet", crds: sets.New(defined.CRDName(), "widgets.example.org")},
-		{name: "a group does not answer, and is asked again", crds: sets.New(defined.CRDName()), failed: failed},
+		{name: "every definition is served", crds: sets.New(defined.CRDName())},
+		{name: "one is not yet", crds: sets.New(defined.CRDName(), "widgets.shop.example.org"), want: []string{"shop.example.org"}},
+		{name: "a group does not answer, and is asked again", crds: sets.New(defined.CRDName()), failed: failed, want: []string{"metrics.k8s.io"}},
 	} {
-		if got := isComplete(NewSnapshot([]Kind{kind("", "v1", "pods", "Pod"), defined}), tt.crds, tt.failed); got != tt.want {
-			t.Errorf("%s: complete: got %t, want %t", tt.name, got, tt.want)
+		s := NewSnapshot([]Kind{kind("", "v1", "pods", "Pod"), defined})
+		s.silent = silent(s, tt.crds, tt.failed)
+		if got := sets.List(s.silent); len(got)+len(tt.want) > 0 && !cmp.Equal(tt.want, got) {
+			t.Errorf("%s: silent: got %v, want %v", tt.name, got, tt.want)
+		}
+		if s.Silent("") || s.Silent("example.org") {
+			t.Errorf("%s: a group that is shown is silent", tt.name)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
@@ -173,6 +174,33 @@ func TestMarks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := ownership.Marks(&metav1.ObjectMeta{Name: "n", Labels: tt.labels, Annotations: tt.annotations})
+			if diff := cmp.Diff(tt.want, order(ownership.Verdict{Claims: got})); diff != "" {
+				t.Errorf("claims (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	const tracking = "argocd.argoproj.io/tracking-id"
+	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	tests := []struct {
+		name                string
+		labels, annotations map[string]string
+		want                string
+	}{
+		{name: "Argo CD's tracking id", annotations: map[string]string{tracking: "shop:apps/Deployment:a/n"}, want: "foreign argocd/shop"},
+		{name: "a tracking id of another namespace", annotations: map[string]string{tracking: "shop:apps/Deployment:b/n"}},
+		{name: "a tracking id of a longer name", annotations: map[string]string{tracking: "shop:apps/Deployment:a/n-n"}},
+		{name: "a tracking id of another kind", annotations: map[string]string{tracking: "shop:/Pod:a/n"}},
+		{name: "Helm", labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}, annotations: map[string]string{"meta.helm.sh/release-name": "r", "meta.helm.sh/release-namespace": "a"}, want: "foreign helm/a/r"},
+		{name: "the marks of a namespace only", annotations: map[string]string{"hnc.x-k8s.io/subnamespace-of": "acme"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := ownership.Tools(deployment, &metav1.ObjectMeta{Namespace: "a", Name: "n", Labels: tt.labels, Annotations: tt.annotations})
 			if diff := cmp.Diff(tt.want, order(ownership.Verdict{Claims: got})); diff != "" {
 				t.Errorf("claims (-want +got):\n%s", diff)
 			}

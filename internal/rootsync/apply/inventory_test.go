@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
@@ -114,6 +115,32 @@ func TestEngine_objectsOfAKindThatCannotBeWatched(t *testing.T) {
 		t.Errorf("got %+v, %v", s.Progress, errorsOf(s))
 	}
 	r.Eventually(e.inventory, patience, often).Should(gomega.HaveLen(1))
+
+	t.Log("the status goes by what was answered")
+	e.Set(apply.Declaration{Objects: declared(t, configMap(ns, "a", "x")), Version: version("c3"), ReconcileTimeout: 30 * time.Second, WithStatus: true})
+	e.settled("c3")
+	r.Eventually(e.statuses, patience, often).Should(gomega.Equal([]string{"a Current Apply Succeeded Succeeded c3"}))
+}
+
+// What is not watched is put back as well, in the end.
+func TestEngine_looksAgainAtWhatCannotBeWatched(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	clock := clocktesting.NewFakeClock(time.Now())
+	e := r.start("looks-again", func(o *apply.Options) { o.Live, o.Clock = blind{}, clock })
+	goes := func() string {
+		clock.Step(30 * time.Second)
+		o := r.get("v1/ConfigMap", ns, "a")
+		if o == nil {
+			return ""
+		}
+		return dataOf(o)
+	}
+	e.Set(timed(declared(t, configMap(ns, "a", "v")), "c1", "20m"))
+	r.Eventually(goes, patience, often).Should(gomega.Equal("v"))
+	r.patch("v1/ConfigMap", ns, "a", "{data: {k: other}}")
+	r.Eventually(goes, patience, often).Should(gomega.Equal("v"))
 }
 
 func TestEngine_aKindThatIsNotServed(t *testing.T) {

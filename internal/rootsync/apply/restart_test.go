@@ -92,7 +92,7 @@ func TestEngine_actsWithTheRightsThatItHas(t *testing.T) {
 	e := r.start("rights", func(o *apply.Options) { o.Client, o.Inventory = r.counted(user), r.counted("") })
 	secret := "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: " + ns + "}}"
 	s := e.set("c1", configMap(ns, "a", "v"), configMap(ns, "b", "v"), secret)
-	want := []string{"KNV2009: failed to apply Secret, " + ns + `/s: secrets "s" is forbidden: User "` + user + `" cannot patch resource "secrets" in API group "" in the namespace "` + ns + `"`}
+	want := []string{"KNV2013: failed to apply Secret, " + ns + `/s: secrets "s" is forbidden: User "` + user + `" cannot patch resource "secrets" in API group "" in the namespace "` + ns + `"`}
 	if diff := cmp.Diff(want, errorsOf(s)); diff != "" {
 		t.Error(diff)
 	}
@@ -102,7 +102,7 @@ func TestEngine_actsWithTheRightsThatItHas(t *testing.T) {
 	if got := r.get("v1/ConfigMap", ns, "a").GetResourceVersion(); got != was {
 		t.Error("it was written")
 	}
-	if got := errorsOf(s); len(got) != 1 || !strings.HasPrefix(got[0], "KNV2009: failed to prune ConfigMap, "+ns+`/b: configmaps "b" is forbidden: User "`+user) {
+	if got := errorsOf(s); len(got) != 1 || !strings.HasPrefix(got[0], "KNV2013: failed to prune ConfigMap, "+ns+`/b: configmaps "b" is forbidden: User "`+user) {
 		t.Errorf("got %v", got)
 	}
 	r.Eventually(e.inventory, patience, often).Should(gomega.Equal([]string{"ConfigMap, " + ns + "/a", "ConfigMap, " + ns + "/b"}))

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 
 const (
 	// patience is for failures alone.
-	patience = "60s"
+	patience = "180s"
 	often    = "20ms"
 )
 
@@ -201,7 +201,12 @@ func (r *rig) start(name object.Sync, change func(*apply.Options), kinds ...sche
 	}
 	o := apply.Options{
 		Sync: name, Client: r.counted(""), Kinds: r.kinds.Current, Live: r.hub, Slots: semaphore.NewWeighted(16), Clock: clock.RealClock{},
-		Owner: func(object.ID) object.Sync { return name },
+		Owner: func(id object.ID) object.Sync {
+			if id.IsNamespace() {
+				return "" // whose it is would go with the declaration
+			}
+			return name
+		},
 	}
 	if change != nil {
 		change(&o)

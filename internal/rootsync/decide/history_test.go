@@ -126,6 +126,8 @@ func (h *history) do(a Action) bool {
 		h.writes++
 		h.there.Manager, h.there.ApplySet, h.there.Stamps, h.there.ResourceVersion, h.there.Owned = "", "", "", h.tick(), "less"
 		return false
+	case HandOver:
+		return true // the other takes it over, or goes
 	case Gone:
 		h.inventory, h.wrote, h.deleted = false, nil, ""
 	}

@@ -216,12 +216,31 @@ func TestFateOf(t *testing.T) {
 
 func TestRivals(t *testing.T) {
 	t.Parallel()
-	r, err := Judge(nil, stakes(t, "a declares 2, b declares 1, x declares 3, y makes 0"), epoch)
-	if err != nil {
-		t.Fatal(err)
+	tests := []struct {
+		name, live, stakes, silent string
+		want                       []object.Sync
+	}{
+		{"others that declare it", "nothing", "a declares 2, b declares 3, x declares 1, y makes 0", "", []object.Sync{"b", "x"}},
+		{"nobody else", "declared-by a | declared a 2; implicit x 1", "a declares 2, x makes 1, y needs 1", "", nil},
+		{"one that says nothing, and has claimed it", "declared-by a | declared a 1; declared b 2", "a declares 1", "b", []object.Sync{"b"}},
+		{"one that says nothing, and uses it", "declared-by a | declared a 1; implicit b 2", "a declares 1", "b", nil},
+		{"one that says nothing and has no claim", "declared-by a", "a declares 1", "b", nil},
 	}
-	if diff := cmp.Diff([]object.Sync{"b", "x"}, r.Rivals("a")); diff != "" {
-		t.Error(diff)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			all := stakes(t, tt.stakes)
+			if tt.silent != "" {
+				all[object.Sync(tt.silent)] = Stake{How: Silent}
+			}
+			r, err := Judge(namespace(t, tt.live), all, epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, r.Rivals("a")); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

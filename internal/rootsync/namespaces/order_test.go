@@ -4,6 +4,7 @@
 package namespaces
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -88,6 +89,10 @@ func (m *model) annotate(key, value string) {
 	}
 	m.version++
 	m.live.ResourceVersion = fmt.Sprint(m.version)
+}
+
+func older(stakes Stakes, a, b object.Sync) int {
+	return cmp.Or(stakes[a].Since.Compare(stakes[b].Since), cmp.Compare(a, b))
 }
 
 func permutations(list []object.Sync) [][]object.Sync {

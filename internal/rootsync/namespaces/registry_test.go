@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -49,6 +50,29 @@ func TestRegistry(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"x"}, r.Of("b")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// An anchor would be refused where its namespace is there already, so who has it in its
+// source waits for it.
+func TestWantsOf_anAnchorMakesItsNamespace(t *testing.T) {
+	t.Parallel()
+	in := func(apiVersion, kind, namespace, name string) object.Declared {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion(apiVersion)
+		o.SetKind(kind)
+		o.SetNamespace(namespace)
+		o.SetName(name)
+		return object.Declared{Object: o, Path: "x.yaml"}
+	}
+	r := NewRegistry()
+	r.Set("a", WantsOf([]object.Declared{
+		in("hnc.x-k8s.io/v1alpha2", "SubnamespaceAnchor", "shop", "shop-test"), in("v1", "ConfigMap", "shop-test", "x"),
+	}, epoch, true))
+	for name, want := range map[string]How{"shop": Makes, "shop-test": Needs} {
+		if got := r.Stakes(name)["a"].How; got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
 	}
 }
 

@@ -213,9 +213,6 @@ func TestParse_whatIsRefused(t *testing.T) {
 		name, files, want string
 		says              string
 	}{
-		{"a cluster selector", annotated("configmanagement.gke.io/cluster-selector: prod"), "1004 a.yaml", "not applied"},
-		{"a selector of cluster names", annotated("configsync.gke.io/cluster-name-selector: prod"), "1004 a.yaml", "overlay"},
-		{"a namespace selector", annotated("configmanagement.gke.io/namespace-selector: all"), "1004 a.yaml", "not applied"},
 		{"managed: enabled", annotated("configmanagement.gke.io/managed: enabled"), "1005 a.yaml", `"disabled" only`},
 		{"no YAML", "a: [", "1006 a.yaml", "a.yaml cannot be read: document 1: yaml: line 1"},
 		{"a text", "hello", "1006 a.yaml", "not a text"},
@@ -250,7 +247,6 @@ func TestParse_whatIsRefused(t *testing.T) {
 		{"a name of a Namespace that cannot be", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}\n", "1036 a.yaml", `"a.b" cannot be`},
 		{"a name of RBAC that cannot be", "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: a/b}\n", "1036 a.yaml", `"a/b" cannot be`},
 		{"a namespace that cannot be", meta("namespace: A"), "1036 a.yaml", "metadata.namespace"},
-		{"a ClusterSelector", "apiVersion: configmanagement.gke.io/v1\nkind: ClusterSelector\nmetadata: {name: a}\n", "1043 a.yaml", "not built"},
 		{
 			"the CRD of the RootSyncs", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: rootsyncs.configsync.gke.io}\nspec: {group: configsync.gke.io, scope: Namespaced, names: {plural: rootsyncs, kind: RootSync}}\n",
 			"1043 a.yaml", "installed with Holdfast",

@@ -67,35 +67,3 @@ func TestDeclares(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestDependsOn(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, value string
-		want        []object.ID
-		err         string
-	}{
-		{"of a namespace, in the core group", "/namespaces/x/ConfigMap/a", []object.ID{{Kind: "ConfigMap", Namespace: "x", Name: "a"}}, ""},
-		{
-			"several, with blanks", "apps/namespaces/x/Deployment/a , rbac.authorization.k8s.io/ClusterRole/b",
-			[]object.ID{{Group: "apps", Kind: "Deployment", Namespace: "x", Name: "a"}, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "b"}}, "",
-		},
-		{"nothing", "", nil, `"" is neither`},
-		{"with a version", "apps/v1/namespaces/x/Deployment/a", nil, "is neither"},
-		{"without a name", "/ConfigMap/", nil, "is neither"},
-		{"with an empty namespace", "/namespaces//ConfigMap/a", nil, "is neither"},
-		{"twice the same", "/Namespace/a,/Namespace/a", nil, "is there twice"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			got, err := DependsOn(tt.value)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
-			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Error(err)
-			}
-		})
-	}
-}

@@ -28,7 +28,7 @@ const one = "-- a/kustomization.yaml --\nresources: [cm.yaml]\n-- a/cm.yaml --\n
 func fake(o Options, build func(dir string) ([]parse.File, error)) *Renderer {
 	r := New(o)
 	r.lane = &lane{}
-	r.build = func(_ *files, dir string) ([]parse.File, error) { return build(dir) }
+	r.build = func(_ context.Context, _ *files, dir string) ([]parse.File, error) { return build(dir) }
 	return r
 }
 

@@ -26,6 +26,9 @@ func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestMain(m *testing.M) {
+	if code, asked := Main(); asked {
+		os.Exit(code)
+	}
 	http.DefaultTransport = offline{}
 	os.Exit(m.Run())
 }

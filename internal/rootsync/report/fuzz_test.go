@@ -13,6 +13,7 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
@@ -107,6 +108,7 @@ func (d *dice) facts() Facts {
 			Missing: strings.Split("a b c", " ")[:d.roll(4)],
 		}
 	}
+	f.Contested = []map[string][]object.Sync{nil, {}, {"n": {"b"}}, {"n": {"b", "c"}, "m": {"b"}}}[d.roll(4)]
 	return f
 }
 

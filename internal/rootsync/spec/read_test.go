@@ -231,8 +231,10 @@ func TestIgnored(t *testing.T) {
 		{
 			"all that is of containers", `{override: {resources: [{containerName: reconciler, cpuRequest: 1, memoryLimit: 5000000000}],
 				logLevels: [{containerName: reconciler, logLevel: 5}], enableShellInRendering: true, gitSyncDepth: 3}, monitoring: {enabled: false}}`,
-			[]string{"spec.override.enableShellInRendering", "spec.override.logLevels", "spec.override.resources", "spec.monitoring"},
+			[]string{"spec.override.gitSyncDepth", "spec.override.enableShellInRendering", "spec.override.logLevels", "spec.override.resources", "spec.monitoring"},
 		},
+		{"a depth for a branch", `{git: {branch: main}, override: {gitSyncDepth: 3}}`, []string{"spec.override.gitSyncDepth"}},
+		{"a depth in which a revision is looked for", `{git: {revision: v1}, override: {gitSyncDepth: 3}}`, nil},
 		{"what is as Holdfast has it anyway", "{override: {resources: [], enableShellInRendering: false}}", nil},
 	}
 	for _, tt := range tests {

@@ -113,6 +113,28 @@ func TestBinary_ofAChangedSourceIsAnother(t *testing.T) {
 	}
 }
 
+func TestBinary_ofAnotherModFileIsAnother(t *testing.T) {
+	source := fakeCheckout(t)
+	other := program()
+	other.ModFile = "older.mod"
+	if _, err := other.Binary(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "older.mod") {
+		t.Errorf("error = %v, want one that names the file that is not there", err)
+	}
+	writeFile(t, filepath.Join(source, "older.mod"), "module "+modulePath+"/program\n\ngo 1.25.0\n")
+	writeFile(t, filepath.Join(source, "older.sum"), "")
+	first, err := program().Binary(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := other.Binary(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first == second {
+		t.Error("it was taken for the one of go.mod")
+	}
+}
+
 func TestBinary_ofABrokenSourceShowsWhatTheCompilerSays(t *testing.T) {
 	source := fakeCheckout(t)
 	writeFile(t, filepath.Join(source, "main.go"), "package main\n\nfunc main() { nonsense() }\n")

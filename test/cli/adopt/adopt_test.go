@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/admit"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 )
 
 const (
@@ -63,6 +64,7 @@ func TestAdopt(t *testing.T) {
 	stage("once more does nothing", testAgain)
 	stage("the way back, cut off after each write", testBack)
 	stage("forth again, as people do it", testAsPeople)
+	stage("back and forth, as the guide says", testGuide)
 }
 
 // nothing says that a call was refused and changed nothing.
@@ -340,6 +342,22 @@ func testAsPeople(t *testing.T, h *hnc) {
 	config = h.run("get", "configmap", "holdfast", "-n", "holdfast-system", "-o", `jsonpath={.data.config\.yaml}`)
 	if !strings.HasPrefix(config, "# Ours.\n") || !strings.HasSuffix(config, "\n# Never touch.\ndeletion: {mode: Warn}\n") || strings.Contains(config, "standBy") {
 		t.Errorf("the configuration became\n%s", config)
+	}
+}
+
+func testGuide(t *testing.T, h *hnc) {
+	reader := h.Reader(t)
+	reader.Stdin = "yes\n"
+	guide := page.Read(t, reader.Dir, "docs/guides/from-hnc.md")
+	if got := reader.Does(t, guide, "The way back"); !strings.Contains(got, "HNC") {
+		t.Errorf("got %s", got)
+	}
+	h.Eventually(func() string {
+		return h.run("get", "deployment", "hnc-controller-manager", "-n", "hnc-system", "-o", "jsonpath={.spec.replicas}")
+	}, eventuallyTimeout, eventuallyInterval).Should(gomega.Equal("2"))
+	reader.Does(t, guide, "What you need")
+	if got := reader.Does(t, guide, "Change over"); !strings.Contains(got, "6/6  compare   done") {
+		t.Errorf("got %s", got)
 	}
 }
 

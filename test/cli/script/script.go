@@ -48,6 +48,21 @@ func Params(t *testing.T, env *testkit.Env, p testscript.Params) testscript.Para
 	return p
 }
 
+// Alone runs scripts one by one, on the cluster that all share.
+func Alone(t *testing.T, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		// Scripts are parallel tests: this one ends before the next begins.
+		t.Run("alone", func(t *testing.T) {
+			testscript.Run(t, Params(t, testkit.Shared(t), testscript.Params{Files: []string{file}}))
+		})
+	}
+}
+
 // kubectl is "exec kubectl", so that scripts read as what people type.
 func kubectl(ts *testscript.TestScript, neg bool, args []string) {
 	err := ts.Exec("kubectl", args...)

@@ -4,60 +4,32 @@
 package sync
 
 import (
-	"bytes"
 	"context"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/cli/builtin"
 	plugin "github.com/holdfast-dev/holdfast/internal/cli/sync"
-	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/test/cli/script"
 )
 
 // requests are what a command asks the API server.
 func requests(t *testing.T, env *testkit.Env, args ...string) []string {
 	t.Helper()
-	var mu sync.Mutex
 	var out []string
-	flags := genericclioptions.NewConfigFlags(true)
-	flags.KubeConfig, flags.CacheDir = new(env.Kubeconfig), new(t.TempDir())
-	flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {
-		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				out = append(out, r.Method+" "+r.URL.Path)
-				return next.RoundTrip(r)
-			})
-		})
-		return c
-	})
-	var said bytes.Buffer
-	cmd := plugin.Command(ui.NewStreams(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &said, ErrOut: &said}), flags)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(args)
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Logf("%v: %v\n%s", args, err, said.String())
+	for _, r := range script.Requests(t, env, plugin.Command, args...) {
+		out = append(out, r.Method+" "+r.URL.Path)
 	}
 	return out
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // However many RootSyncs there are, how they are doing takes one request, and another
 // for how far they have come if one is on its way.

@@ -1,0 +1,62 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package together
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/holdfast-dev/holdfast/internal/cli"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
+)
+
+// TestMain makes this binary answer as the plugin, by which users are told.
+func TestMain(m *testing.M) {
+	testscript.Main(sharing{m}, map[string]func(){"kubectl-holdfast": func() { os.Exit(cli.Main()) }})
+}
+
+type sharing struct{ m *testing.M }
+
+// requests has every delete that anybody asked for.
+var requests *auditlog.Log
+
+// Run shares a cluster on which all features are on, each with a scope of its own.
+func (s sharing) Run() int {
+	// What takes time are namespaces that end, and not the machine.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	dir, err := os.MkdirTemp("", "holdfast-together-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	log, options, err := auditlog.New(dir, auditv1.PolicyRule{Level: auditv1.LevelMetadata, Verbs: []string{"delete"}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	requests = log
+	return testkit.RunWith(s.m, testkit.Extra{
+		Cluster:   options,
+		Manifests: []string{"config/crd/hnc", "config/rbac/hierarchy.yaml", "config/rbac/serviceaccounts.yaml"},
+		Configuration: `
+scope: {namespaces: ["!*-beyond"]}
+deletion: {mode: Enforce, scope: {namespaces: ["!*-undeleted"]}}
+eviction: {mode: Enforce, scope: {namespaces: ["!*-unevicted"]}}
+hierarchy:
+  mode: Enforce
+  excludedNamespaces: [kube-system, kube-public, kube-node-lease, hnc-system, treeless]
+  brake: {percent: 100}
+serviceAccounts: {mode: Enforce, scope: {namespaces: ["!*-unpatched"]}}
+`,
+	})
+}

@@ -1,0 +1,64 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package together
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+)
+
+// One scope bounds all features, each narrows it for itself alone, and one command shows
+// what is left for each.
+func TestTogether_3_oneScopeIsShownByOneCommand(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	const all, and = "all namespaces except *-beyond", "; of these all except "
+	r.Eventually(func() string { return r.holdfast("status").Stdout }, patience, often).Should(gomega.And(
+		gomega.MatchRegexp(`(?m)^deletion +Enforce +in all namespaces except \*-beyond; of these all except \*-undeleted$`),
+		gomega.MatchRegexp(`(?m)^eviction +Enforce +in all namespaces except \*-beyond; of these all except \*-unevicted$`),
+		gomega.MatchRegexp(`(?m)^hierarchy +Enforce +in all namespaces except \*-beyond; of these all except hnc-system, .*treeless$`),
+		gomega.MatchRegexp(`(?m)^rootSync +- +in the namespaces that RootSyncs name, whatever the scope$`),
+		gomega.MatchRegexp(`(?m)^serviceAccounts +Enforce +in all namespaces except \*-beyond; of these all except \*-unpatched$`),
+	))
+	r.Expect(r.holdfast("status -o json").Stdout).To(gomega.And(
+		gomega.ContainSubstring(`"scope": "`+all+`"`), gomega.ContainSubstring(`"scope": "`+all+and+`*-undeleted"`)))
+}
+
+// What is beyond the scope of all features is nobody's; what is beyond that of one is
+// guarded by the others.
+func TestTogether_3_aFeatureNarrowsTheScopeForItselfAlone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, namespace string
+		deletable, tree bool
+	}{
+		{"beyond all of them", "beyond", true, false},
+		{"beyond that of deletion", "undeleted", true, true},
+		{"beyond that of evictions", "unevicted", false, true},
+		{"in all of them", "a", false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := shared(t)
+			in := tt.namespace
+			r.apply(ns("p") + ns(in) + protected(in, "precious"))
+			if tt.deletable {
+				r.Expect(r.kubectl("delete cm precious -n {" + in + "}").Stderr).To(gomega.BeEmpty())
+			} else {
+				r.refused("delete cm precious -n {"+in+"}", "holdfast.dev/deletion-protected")
+				r.done("label cm precious -n {" + in + "} holdfast.dev/deletion-protected-")
+			}
+			if !tt.tree {
+				r.Eventually(func() string {
+					return r.KubectlInput(t, r.long(hierarchy(in, `{parent: "{p}"}`)), "apply", "-f", "-").Stderr
+				}, patience, often).Should(gomega.ContainSubstring("is not managed"))
+				return
+			}
+			r.apply(hierarchy(in, `{parent: "{p}"}`))
+			r.apply(role("p", "view", "get"))
+			r.see("role view -n {"+in+"}"+verbs, "get")
+		})
+	}
+}
