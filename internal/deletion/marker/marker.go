@@ -119,7 +119,7 @@ type Marker struct {
 	recent map[types.UID]marks.Set
 	// last is the last write to each marked object.
 	last   map[target]written
-	probes map[schema.GroupResource]probe
+	probes map[schema.GroupResource]*probe
 	// whileUsed are the Services that are protected while they are used, and
 	// traffic the EndpointSlices, watched once there is such a Service.
 	whileUsed map[types.UID]struct{}
@@ -160,7 +160,7 @@ func New(o Options) *Marker {
 		recent:          map[types.UID]marks.Set{},
 		last:            map[target]written{},
 		whileUsed:       map[types.UID]struct{}{},
-		probes:          map[schema.GroupResource]probe{},
+		probes:          map[schema.GroupResource]*probe{},
 	}
 	m.watches = inventory.NewWatches(o.Metadata, m)
 	m.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
@@ -248,7 +248,7 @@ func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
 	defer m.mu.Unlock()
 	if m.kinds != kinds {
 		m.servedAgain(m.kinds, kinds)
-		m.kinds, m.probes = kinds, map[schema.GroupResource]probe{}
+		m.kinds, m.probes = kinds, map[schema.GroupResource]*probe{}
 		m.frontedAgain(nil)
 		for _, in := range m.overrides {
 			m.enqueueTarget(in.target)

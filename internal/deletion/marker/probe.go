@@ -18,12 +18,44 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 )
 
-// probe is what was found out about an extension API server: whether it asks the
+const (
+	// settle is how long an extension API server must let the probe pass before it
+	// counts as one that asks no policy. It reads the policies on its own, and
+	// later than the API server does.
+	settle = 10 * time.Second
+	// longestPause bounds the pauses between tries that find out nothing.
+	longestPause = time.Minute
+	asksNoPolicy = "the extension API server that serves this kind does not ask the cluster's policies, so nothing can refuse a deletion there; its APIService is protected"
+)
+
+// probe is what is known of an extension API server: whether it asks the
 // cluster's policies about objects of a kind.
 type probe struct {
-	ended    bool
+	trying bool
+	tries  int
+	next   time.Time // no try before
+	passed time.Time // when it first let pass what the API server refuses
+	ended  bool
+	// enforced is meaningful once the probe has ended.
 	enforced bool
-	message  string
+}
+
+// learn takes in a try: what the API server said, and what the extension API
+// server said then.
+func (p *probe) learn(first, then error, now time.Time) {
+	switch {
+	case !marks.RefusedProbe(first): // the policy is not in force
+	case marks.RefusedProbe(then):
+		p.ended, p.enforced = true, true
+	case then != nil: // it does not answer, or the object has just gone
+	case p.passed.IsZero():
+		p.passed = now
+	default:
+		p.ended = now.Sub(p.passed) >= settle
+	}
+	p.trying = false
+	p.next = now.Add(min(calm<<min(p.tries, 6), longestPause))
+	p.tries++
 }
 
 // probeAggregated finds that out for every kind of an extension API server that a
@@ -32,13 +64,21 @@ func (m *Marker) probeAggregated(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, k := range m.known {
-		gr := k.kind.GroupResource()
-		if _, done := m.probes[gr]; done || !k.kind.Aggregated || len(k.protections) == 0 {
+		if !k.kind.Aggregated || len(k.protections) == 0 {
 			continue
 		}
-		m.probes[gr] = probe{}
+		gr := k.kind.GroupResource()
+		p := m.probes[gr]
+		if p == nil {
+			p = &probe{}
+			m.probes[gr] = p
+		}
+		if p.ended || p.trying || m.o.Clock.Now().Before(p.next) {
+			continue
+		}
+		p.trying = true
 		kind, o := k.kind, k.meta
-		m.background.Go(func() { m.probe(ctx, kind, o) })
+		m.background.Go(func() { m.probe(ctx, p, kind, o) })
 	}
 }
 
@@ -46,7 +86,10 @@ func (m *Marker) probeAggregated(ctx context.Context) {
 // put marks.ProbeLabel on an object. A server that lets it pass asks no policy,
 // unless the policy is not in force yet: the API server itself is tried first. A
 // server that does not know dry runs would keep a label that means nothing.
-func (m *Marker) probe(ctx context.Context, kind inventory.Kind, o *metav1.PartialObjectMetadata) {
+//
+// The policy of the probe is written after those that refuse deletions, so that
+// who asks it asks them too.
+func (m *Marker) probe(ctx context.Context, p *probe, kind inventory.Kind, o *metav1.PartialObjectMetadata) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	body := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"true"}}}`, marks.ProbeLabel)
@@ -55,30 +98,20 @@ func (m *Marker) probe(ctx context.Context, kind inventory.Kind, o *metav1.Parti
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	p := probe{ended: true}
-	var err error
-	if marks.RefusedProbe(try(namespaces, "", metav1.NamespaceSystem)) {
-		err = try(kind.Resource, o.Namespace, o.Name)
-		p.enforced = marks.RefusedProbe(err)
-	} else {
-		p.ended = false // the policy is not in force
+	var then error
+	first := try(namespaces, "", metav1.NamespaceSystem)
+	if marks.RefusedProbe(first) {
+		then = try(kind.Resource, o.Namespace, o.Name)
 	}
-	switch {
-	case p.enforced, !p.ended:
-	case err != nil:
-		p.ended = false
-	default:
-		p.message = "the extension API server that serves this kind does not ask the cluster's policies, so nothing can refuse a deletion there; its APIService is protected"
-	}
-	ctrl.Log.WithName("marks").Info("Tried whether an extension API server asks the policies", "resource", kind.GroupResource().String(), "enforced", p.enforced, "error", p.message)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !p.ended { // it is tried again
-		delete(m.probes, kind.GroupResource())
-		time.AfterFunc(calm, m.Wake)
+	p.learn(first, then, m.o.Clock.Now())
+	ctrl.Log.WithName("marks").Info("Tried whether an extension API server asks the policies",
+		"resource", kind.GroupResource().String(), "known", p.ended, "enforced", p.enforced, "answer", fmt.Sprint(then))
+	if !p.ended {
+		time.AfterFunc(p.next.Sub(m.o.Clock.Now()), m.Wake)
 		return
 	}
-	m.probes[kind.GroupResource()] = p
 	m.changedKind(kind.GroupKind())
 }
 

@@ -22,7 +22,8 @@ import (
 type Report struct {
 	Matches       v1alpha1.Matches
 	Unenforceable []v1alpha1.Unenforceable
-	// Complete is false while not all objects of its kinds have been seen.
+	// Complete is false while not all objects of its kinds have been seen, or it is
+	// not known yet whether an extension API server asks the policies about them.
 	Complete bool
 }
 
@@ -49,7 +50,7 @@ func (m *Marker) Report(p *selection.Protection) Report {
 	})
 	r.Matches.Kinds = counted[:min(len(counted), listed)]
 	for _, kind := range kindsOf(p) {
-		reason, message, complete := m.obstacle(kind)
+		reason, message, complete := m.obstacle(kind, m.matches[p.Name][kind] > 0)
 		r.Complete = r.Complete && complete
 		if reason != "" && len(r.Unenforceable) < listed {
 			r.Unenforceable = append(r.Unenforceable, v1alpha1.Unenforceable{Group: kind.Group, Kind: kind.Kind, Reason: reason, Message: message})
@@ -71,8 +72,8 @@ func kindsOf(p *selection.Protection) []schema.GroupKind {
 }
 
 // obstacle says why objects of a kind are not protected, if they are not, and
-// whether all of them have been seen.
-func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableReason, message string, complete bool) {
+// whether that is known of all of them; selected is whether there are any.
+func (m *Marker) obstacle(gk schema.GroupKind, selected bool) (reason v1alpha1.UnenforceableReason, message string, complete bool) {
 	kind, ok := m.kinds.ByKind(gk)
 	if !ok {
 		return v1alpha1.NoSuchKind, "the API server does not serve this kind; what is selected of it is protected from when it does", true
@@ -80,8 +81,10 @@ func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableRea
 	if reason, message := unguarded(kind); reason != "" {
 		return reason, message, true
 	}
-	if p := m.probes[kind.GroupResource()]; kind.Aggregated && p.ended && !p.enforced {
-		return v1alpha1.AdmissionNotRun, p.message, true
+	p := m.probes[kind.GroupResource()]
+	asked := p != nil && p.ended
+	if kind.Aggregated && asked && !p.enforced {
+		return v1alpha1.AdmissionNotRun, asksNoPolicy, true
 	}
 	src := m.sources[inventory.Source{Resource: kind.Resource}]
 	switch {
@@ -90,7 +93,7 @@ func (m *Marker) obstacle(gk schema.GroupKind) (reason v1alpha1.UnenforceableRea
 	case len(m.unmarked[gk]) > 0:
 		return v1alpha1.NotMarked, refusals(m.unmarked[gk]), true
 	}
-	return "", "", src != nil && src.synced
+	return "", "", src != nil && src.synced && (asked || !kind.Aggregated || !selected)
 }
 
 // refusals says how many objects cannot be marked, and of the first why.
