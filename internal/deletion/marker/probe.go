@@ -115,6 +115,19 @@ func (m *Marker) probe(ctx context.Context, p *probe, kind inventory.Kind, o *me
 	m.changedKind(kind.GroupKind())
 }
 
+// asksPolicies says whether who serves a kind asks the cluster's policies, as far
+// as that is known.
+func (m *Marker) asksPolicies(kind inventory.Kind) (asks, known bool) {
+	if !kind.Aggregated {
+		return true, true
+	}
+	p := m.probes[kind.GroupResource()]
+	if p == nil || !p.ended {
+		return false, false
+	}
+	return p.enforced, true
+}
+
 // served are the kinds that an APIService stands for.
 func (m *Marker) served(apiService string) (kinds []schema.GroupKind) {
 	for _, k := range m.kinds.All() {

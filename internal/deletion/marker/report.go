@@ -81,9 +81,8 @@ func (m *Marker) obstacle(gk schema.GroupKind, selected bool) (reason v1alpha1.U
 	if reason, message := unguarded(kind); reason != "" {
 		return reason, message, true
 	}
-	p := m.probes[kind.GroupResource()]
-	asked := p != nil && p.ended
-	if kind.Aggregated && asked && !p.enforced {
+	asks, known := m.asksPolicies(kind)
+	if known && !asks {
 		return v1alpha1.AdmissionNotRun, asksNoPolicy, true
 	}
 	src := m.sources[inventory.Source{Resource: kind.Resource}]
@@ -93,7 +92,7 @@ func (m *Marker) obstacle(gk schema.GroupKind, selected bool) (reason v1alpha1.U
 	case len(m.unmarked[gk]) > 0:
 		return v1alpha1.NotMarked, refusals(m.unmarked[gk]), true
 	}
-	return "", "", src != nil && src.synced && (asked || !kind.Aggregated || !selected)
+	return "", "", src != nil && src.synced && (known || !selected)
 }
 
 // refusals says how many objects cannot be marked, and of the first why.
