@@ -55,12 +55,6 @@ terminating, by, since, lastAsked, deadline, then and lapsed.`,
 	return cmd
 }
 
-// waitingPodList is the structured output of drains.
-type waitingPodList struct {
-	metav1.TypeMeta `json:",inline"`
-	Items           []waitingItem `json:"items"`
-}
-
 // waitingItem is one pod that waits.
 type waitingItem struct {
 	Namespace   string `json:"namespace"`
@@ -117,9 +111,7 @@ func waitingItems(pods []corev1.Pod, s policy.Settings, now time.Time) []waiting
 
 func (c *clients) printWaitingPods(output string, items []waitingItem, now time.Time) error {
 	if output != "" {
-		return c.Encode(output, waitingPodList{
-			TypeMeta: metav1.TypeMeta{APIVersion: outputVersion, Kind: "WaitingPodList"}, Items: items,
-		})
+		return encodeList(c, output, "WaitingPodList", items)
 	}
 	if len(items) == 0 {
 		c.Notef("Nothing waits.")

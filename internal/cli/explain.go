@@ -15,12 +15,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
-// explanationList is the structured output of why delete.
-type explanationList struct {
-	metav1.TypeMeta `json:",inline"`
-	Items           []explanation `json:"items"`
-}
-
 // explanation says whether an object can be deleted, and why.
 type explanation struct {
 	Object  objectRef `json:"object"`

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
@@ -16,25 +15,10 @@ import (
 
 func (c *clients) printExplanations(o *whyDeleteOptions, explanations []explanation) error {
 	if o.output != "" {
-		if explanations == nil {
-			explanations = []explanation{}
-		}
-		return c.Encode(o.output, explanationList{
-			TypeMeta: metav1.TypeMeta{APIVersion: outputVersion, Kind: "DeleteExplanationList"},
-			Items:    explanations,
-		})
+		return encodeList(c, o.output, "DeleteExplanationList", explanations)
 	}
-	first := true
-	for _, x := range explanations {
-		if x.nested {
-			continue
-		}
-		if !first {
-			c.Printf("\n")
-		}
-		first = false
-		c.printExplanation(x, o.everything)
-	}
+	asked := slices.DeleteFunc(slices.Clone(explanations), func(x explanation) bool { return x.nested })
+	printEach(c, asked, func(x explanation) { c.printExplanation(x, o.everything) })
 	return nil
 }
 

@@ -7,19 +7,12 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/owner"
 	"github.com/holdfast-dev/holdfast/internal/cli/refusal"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
-
-// changeExplanationList is the structured output of why update and why create.
-type changeExplanationList struct {
-	metav1.TypeMeta `json:",inline"`
-	Items           []changeExplanation `json:"items"`
-}
 
 // changeExplanation says whether a change would be allowed, and what becomes of it.
 type changeExplanation struct {
@@ -86,20 +79,9 @@ func (f changeFacts) notes() []string {
 
 func (c *clients) printChangeExplanations(output string, explanations []changeExplanation) error {
 	if output != "" {
-		if explanations == nil {
-			explanations = []changeExplanation{}
-		}
-		return c.Encode(output, changeExplanationList{
-			TypeMeta: metav1.TypeMeta{APIVersion: outputVersion, Kind: "ChangeExplanationList"},
-			Items:    explanations,
-		})
+		return encodeList(c, output, "ChangeExplanationList", explanations)
 	}
-	for i, x := range explanations {
-		if i > 0 {
-			c.Printf("\n")
-		}
-		c.printChangeExplanation(x)
-	}
+	printEach(c, explanations, c.printChangeExplanation)
 	return nil
 }
 

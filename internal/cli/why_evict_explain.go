@@ -15,12 +15,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 )
 
-// evictExplanationList is the structured output of why evict.
-type evictExplanationList struct {
-	metav1.TypeMeta `json:",inline"`
-	Items           []evictExplanation `json:"items"`
-}
-
 // evictExplanation says what an eviction gets, and why.
 type evictExplanation struct {
 	Object objectRef `json:"object"`

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
@@ -17,20 +16,9 @@ import (
 
 func (c *clients) printEvictExplanations(output string, explanations []evictExplanation) error {
 	if output != "" {
-		if explanations == nil {
-			explanations = []evictExplanation{}
-		}
-		return c.Encode(output, evictExplanationList{
-			TypeMeta: metav1.TypeMeta{APIVersion: outputVersion, Kind: "EvictExplanationList"},
-			Items:    explanations,
-		})
+		return encodeList(c, output, "EvictExplanationList", explanations)
 	}
-	for i, x := range explanations {
-		if i > 0 {
-			c.Printf("\n")
-		}
-		c.printEvictExplanation(x)
-	}
+	printEach(c, explanations, c.printEvictExplanation)
 	return nil
 }
 

@@ -49,12 +49,6 @@ func open(t *testing.T) *book {
 		"--webhook-bind-address", b.webhooks, "--webhook-url", "https://" + b.webhooks,
 	}})
 	b.reader = b.Reader(t)
-	// Of the checkout they need the manifests, and they write files.
-	checkout := b.reader.Dir
-	b.reader.Dir = t.TempDir()
-	if err := os.Symlink(filepath.Join(checkout, "config"), filepath.Join(b.reader.Dir, "config")); err != nil {
-		t.Fatal(err)
-	}
 	return b
 }
 

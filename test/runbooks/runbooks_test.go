@@ -37,7 +37,7 @@ func TestRunbooks(t *testing.T) {
 	b := open(t)
 	for _, p := range pages {
 		t.Run(p.file, func(t *testing.T) { // one after the other: each breaks the cluster
-			p.happens(t, b, page.Read(t, root, "docs/runbooks/"+p.file))
+			p.happens(t, b, page.Read(t, "docs/runbooks/"+p.file))
 		})
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/nested"
 )
 
 // Page is a document in Markdown.
@@ -44,8 +46,12 @@ func (s Script) fails() bool {
 }
 
 // Read reads the page that has this path below the root of the module.
-func Read(t testing.TB, root, path string) *Page {
+func Read(t testing.TB, path string) *Page {
 	t.Helper()
+	root, err := nested.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
 	source, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {
 		t.Fatal(err)

@@ -348,7 +348,7 @@ func testAsPeople(t *testing.T, h *hnc) {
 func testGuide(t *testing.T, h *hnc) {
 	reader := h.Reader(t)
 	reader.Stdin = "yes\n"
-	guide := page.Read(t, reader.Dir, "docs/guides/from-hnc.md")
+	guide := page.Read(t, "docs/guides/from-hnc.md")
 	if got := reader.Does(t, guide, "The way back"); !strings.Contains(got, "HNC") {
 		t.Errorf("got %s", got)
 	}

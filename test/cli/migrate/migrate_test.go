@@ -109,7 +109,7 @@ func (m *migration) labels() {
 	}
 	m.Eventually(refused, patience, often).Should(gomega.ContainSubstring("This resource is protected")) // a policy takes a moment
 	before := m.versions("deployments", "shop")
-	guide := page.Read(m.t, m.reader.Dir, "docs/guides/from-karmada-and-openkruise.md")
+	guide := page.Read(m.t, "docs/guides/from-karmada-and-openkruise.md")
 
 	list := m.reader.Does(m.t, guide, "See what is protected")
 	for _, name := range []string{"deployments.apps/shop", "deployments.apps/web"} {
@@ -183,7 +183,7 @@ spec: {containers: [{name: c, image: nothing.invalid/c}]}
 func (m *migration) drainCleaner() {
 	m.Apply(m.t, "", drainCleaner)
 	m.configure("eviction: {requestTimeout: 3s}") // and it looks for others at once
-	guide := page.Read(m.t, m.reader.Dir, "docs/guides/from-the-strimzi-drain-cleaner.md").Scripts(m.t, "Change over")
+	guide := page.Read(m.t, "docs/guides/from-the-strimzi-drain-cleaner.md").Scripts(m.t, "Change over")
 	m.Eventually(func() string { return m.condition("EvictionGuardAlone") }, patience, often).Should(gomega.HavePrefix("False"))
 	m.Expect(m.reader.Run(m.t, guide[0])).To(gomega.ContainSubstring("strimzi-drain-cleaner"))
 	m.reader.Run(m.t, guide[1:]...)
@@ -238,7 +238,7 @@ metadata:
 )
 
 func (m *migration) accounts() {
-	m.run("apply", "--server-side", "-f", m.reader.Dir+"/internal/testkit/strimzi/crds.yaml")
+	m.run("apply", "--server-side", "-f", "../../../internal/testkit/strimzi/crds.yaml")
 	m.run("wait", "--for=condition=established", "--timeout=60s", "crd/kafkaconnects.kafka.strimzi.io")
 	m.Apply(m.t, "", operator)
 	m.Eventually(func() int { return m.KubectlInput(m.t, connect, "apply", "-f", "-").Code }, patience, often).Should(gomega.BeZero())
@@ -247,7 +247,7 @@ func (m *migration) accounts() {
 	m.Expect(out.Code).To(gomega.BeZero(), out.Stderr)
 	m.run("annotate", "serviceaccount", "shop-connect", "-n", "kafka", "example.com/cost=kafka", "example.com/contact=desk")
 	was := m.versions("serviceaccounts", "kafka")
-	guide := page.Read(m.t, m.reader.Dir, "docs/guides/from-strimzi-service-accounts.md")
+	guide := page.Read(m.t, "docs/guides/from-strimzi-service-accounts.md")
 
 	m.reader.Does(m.t, guide, "What you need")
 	plan := m.reader.Does(m.t, guide, "See what would change")
