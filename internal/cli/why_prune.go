@@ -138,25 +138,23 @@ func explainPrune(t target, p *sync.Prune) pruneExplanation {
 	return x
 }
 
+// asksAgain says when a RootSync comes back to what it could not prune, by what is in the way.
+var asksAgain = map[preview.Blocker]string{
+	preview.BlockedByRefusal:   "asks again when its labels change, by which Holdfast protects, or those of a namespace that the answer names, and every ten minutes",
+	preview.BlockedByUse:       "asks again when those who use it have gone",
+	preview.BlockedByOwnUse:    "lets go of it when it has nothing there any more",
+	preview.BlockedByOccupants: "looks again every minute",
+	preview.BlockedByNeed:      "asks again when that has gone",
+	preview.BlockedByEnd:       "waits until it has gone",
+}
+
 // nextPrune says when the RootSync asks again.
 func nextPrune(p *sync.Prune) string {
-	again := ""
-	switch {
-	case p.Action == decide.HandOver:
+	again := asksAgain[p.Blocker]
+	if p.Action == decide.HandOver {
 		again = "lets go of it once the other has taken it over"
-	case p.Blocker == preview.BlockedByRefusal:
-		again = "asks again when its labels change, by which Holdfast protects, or those of a namespace that the answer names, and every ten minutes"
-	case p.Blocker == preview.BlockedByUse:
-		again = "asks again when those who use it have gone"
-	case p.Blocker == preview.BlockedByOwnUse:
-		again = "lets go of it when it has nothing there any more"
-	case p.Blocker == preview.BlockedByOccupants:
-		again = "looks again every minute"
-	case p.Blocker == preview.BlockedByNeed:
-		again = "asks again when that has gone"
-	case p.Blocker == preview.BlockedByEnd:
-		again = "waits until it has gone"
-	default:
+	}
+	if again == "" {
 		return ""
 	}
 	return "RootSync " + p.RootSync + " " + again + "; until then it stays in its inventory"
