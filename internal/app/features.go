@@ -48,17 +48,22 @@ type feature struct {
 	conditions func() []metav1.Condition
 }
 
+// bounds is what is left of the scope of all features where one of them narrows it.
+func bounds(scopes ...configv1alpha1.Scope) scope.Scope {
+	s, err := scope.Compile(scopes...)
+	if err != nil { // the loader has compiled it
+		ctrl.Log.Error(err, "Scope cannot be compiled")
+	}
+	return s
+}
+
 // newFeatures makes all features; it is the only list of them.
 func (g *guard) newFeatures() ([]feature, error) {
 	guarding := deletion.NewGuard(deletion.Options{
 		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset,
 		Config: func() (configv1alpha1.DeletionConfiguration, scope.Scope) {
 			c := g.config.Current()
-			s, err := scope.Compile(c.Scope, c.Deletion.Scope)
-			if err != nil { // the loader has compiled it
-				ctrl.Log.Error(err, "Scope cannot be compiled")
-			}
-			return c.Deletion, s
+			return c.Deletion, bounds(c.Scope, c.Deletion.Scope)
 		},
 	})
 	guarding.RegisterMetrics(metrics.Registry)
@@ -66,11 +71,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 		Manager: g.mgr, Metadata: g.metadata, Client: g.clientset, Protection: guarding,
 		Config: func() (configv1alpha1.EvictionConfiguration, scope.Scope) {
 			c := g.config.Current()
-			s, err := scope.Compile(c.Scope, c.Eviction.Scope)
-			if err != nil { // the loader has compiled it
-				ctrl.Log.Error(err, "Scope cannot be compiled")
-			}
-			return c.Eviction, s
+			return c.Eviction, bounds(c.Scope, c.Eviction.Scope)
 		},
 		Respond: func() bool { return g.gates.Enabled(eviction.ResponderGate) },
 		Changed: g.admission.Wake,
@@ -93,11 +94,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 		Manager: g.mgr, Dynamic: g.dynamic, Metadata: g.metadata, Kinds: g.kinds,
 		Config: func() (configv1alpha1.ServiceAccountsConfiguration, scope.Scope) {
 			c := g.config.Current()
-			s, err := scope.Compile(c.Scope, c.ServiceAccounts.Scope)
-			if err != nil { // the loader has compiled it
-				ctrl.Log.Error(err, "Scope cannot be compiled")
-			}
-			return c.ServiceAccounts, s
+			return c.ServiceAccounts, bounds(c.Scope, c.ServiceAccounts.Scope)
 		},
 		Patching: func() bool { return g.gates.Enabled(serviceaccount.PatchingGate) },
 		Changed:  g.status.Wake,

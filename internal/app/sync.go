@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -37,6 +38,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/platform/features"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/rootsync"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -154,8 +156,9 @@ func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOpti
 	}
 	s := rootsync.New(rootsync.Options{
 		Manager: mgr, REST: rc, Dynamic: d, Metadata: m, Kinds: kinds, Dir: o.CacheDir, Program: program, Clock: clock.RealClock{},
-		Config: func() configv1alpha1.RootSyncConfiguration { return store.Current().RootSync },
+		Config: syncConfig(store),
 	})
+	store.OnChange(s.ConfigurationChanged)
 	if err := s.SetupWithManager(mgr); err != nil {
 		return err
 	}
@@ -175,6 +178,25 @@ func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOpti
 		return err
 	}
 	return mgr.AddHealthzCheck("ping", healthz.Ping)
+}
+
+// syncConfig is the part of the configuration in force that RootSyncs go by. Each object asks for
+// it, so the scope is compiled once for each configuration.
+func syncConfig(store *config.Store) func() (configv1alpha1.RootSyncConfiguration, scope.Scope) {
+	type compiled struct {
+		from  *configv1alpha1.HoldfastConfiguration
+		scope scope.Scope
+	}
+	var last atomic.Pointer[compiled]
+	return func() (configv1alpha1.RootSyncConfiguration, scope.Scope) {
+		now := store.Current()
+		c := last.Load()
+		if c == nil || c.from != now {
+			c = &compiled{now, bounds(now.Scope)}
+			last.Store(c)
+		}
+		return now.RootSync, c.scope
+	}
 }
 
 func newSyncManager(rc *rest.Config, scheme *schemeType, o *SyncOptions) (ctrl.Manager, error) {

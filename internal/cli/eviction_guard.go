@@ -14,11 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 )
 
@@ -145,7 +145,7 @@ func (c *clients) holdfast(ctx context.Context) (*v1alpha1.Holdfast, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := client.Resource(v1alpha1.GroupVersion.WithResource("holdfasts")).Get(ctx, v1alpha1.HoldfastName, metav1.GetOptions{})
+	h, err := connect.Holdfast(ctx, client)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -154,11 +154,7 @@ func (c *clients) holdfast(ctx context.Context) (*v1alpha1.Holdfast, error) {
 	case err != nil:
 		return nil, reachable(err)
 	}
-	all, err := convert[v1alpha1.Holdfast]([]unstructured.Unstructured{*o})
-	if err != nil {
-		return nil, err
-	}
-	return &all[0], nil
+	return h, nil
 }
 
 // evictionPolicies are none where the kind is not served.

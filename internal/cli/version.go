@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
 )
@@ -95,16 +95,15 @@ func (c *clients) serverVersion(ctx context.Context) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	o, err := client.Resource(v1alpha1.GroupVersion.WithResource("holdfasts")).Get(ctx, v1alpha1.HoldfastName, metav1.GetOptions{})
+	h, err := connect.Holdfast(ctx, client)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", fmt.Errorf("there is no object holdfasts.%s/%s: Holdfast is not installed, or has not started yet", v1alpha1.GroupName, v1alpha1.HoldfastName)
 	case err != nil:
 		return "", err
 	}
-	found, _, err := unstructured.NestedString(o.Object, "status", "version")
-	if err != nil || found == "" {
+	if h.Status.Version == "" {
 		return "", fmt.Errorf("the object holdfasts.%s/%s does not say", v1alpha1.GroupName, v1alpha1.HoldfastName)
 	}
-	return found, nil
+	return h.Status.Version, nil
 }

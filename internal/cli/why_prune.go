@@ -35,7 +35,7 @@ The exit code is 0 if it would go or be let go of, and 3 if it would stay the Ro
 
 -o json and -o yaml give a PruneExplanation: object, rootSync, allowed, declared, action
 (Delete, Abandon, Keep, HandOver, Wait or Gone), reason, blocker (InUse, OwnUse, Needed,
-Occupied, Refused or Terminating), refusal, next, and texts: notes and nextSteps.`
+OutOfScope, Occupied, Refused or Terminating), refusal, next, and texts: notes and nextSteps.`
 
 // whyPruneOptions are what the command line of why prune says.
 type whyPruneOptions struct {
@@ -143,6 +143,7 @@ var asksAgain = map[preview.Blocker]string{
 	preview.BlockedByRefusal:   "asks again when its labels change, by which Holdfast protects, or those of a namespace that the answer names, and every ten minutes",
 	preview.BlockedByUse:       "asks again when those who use it have gone",
 	preview.BlockedByOwnUse:    "lets go of it when it has nothing there any more",
+	preview.BlockedByScope:     "asks again when its namespace comes into the scope",
 	preview.BlockedByOccupants: "looks again every minute",
 	preview.BlockedByNeed:      "asks again when that has gone",
 	preview.BlockedByEnd:       "waits until it has gone",
@@ -172,6 +173,8 @@ func pruneSteps(t target, p *sync.Prune, r *refusal.Refusal) []string {
 		return []string{"see whose it is: kubectl holdfast owner " + t.String() + t.namespaceFlag()}
 	case preview.BlockedByOccupants:
 		return []string{"move or delete what runs in it, if it is to go"}
+	case preview.BlockedByScope:
+		return []string{"take the namespace into the scope of the configuration: kubectl holdfast status shows it"}
 	case preview.BlockedByEnd:
 		return []string{"see what it waits for: kubectl get " + t.String() + t.namespaceFlag() + " -o yaml"}
 	}

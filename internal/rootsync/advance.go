@@ -78,7 +78,7 @@ func (r *runner) start(ctx context.Context) error {
 	}
 	e := apply.New(apply.Options{
 		Sync: r.sync, Client: c, Inventory: r.s.o.Dynamic, Kinds: r.s.o.Kinds.Current, Live: r.s.hub, Slots: r.s.slots, Clock: r.s.o.Clock,
-		Owner: r.s.owner, Copies: r.s.spaces.below, InUse: r.s.usersFor(r.sync), Occupants: r.s.occupants, Changed: r.wake, Did: r.s.meters.did,
+		Owner: r.s.owner, Copies: r.s.spaces.below, InScope: r.s.spaces.inScope, InUse: r.s.usersFor(r.sync), Occupants: r.s.occupants, Changed: r.wake, Did: r.s.meters.did,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

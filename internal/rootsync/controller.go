@@ -139,7 +139,7 @@ func (s *Syncer) tell(others map[object.Sync][]object.ID) {
 
 // refuses says what of a RootSync the configuration forbids.
 func (s *Syncer) refuses(settings spec.Settings) *knv.Error {
-	if !s.o.Config().RequireRoleRefs || len(settings.Roles) > 0 {
+	if !s.o.config().RequireRoleRefs || len(settings.Roles) > 0 {
 		return nil
 	}
 	return knv.New(knv.InvalidSync, "RootSyncs must name their roles in spec.override.roleRefs here: without any it would be cluster-admin, which the configuration of Holdfast forbids by rootSync.requireRoleRefs")

@@ -12,7 +12,7 @@ import (
 // occupants are the workloads in a namespace that nobody has declared. It asks as Holdfast,
 // because what a RootSync acts as may not see them.
 func (s *Syncer) occupants(ctx context.Context, namespace string) ([]string, error) {
-	if !*s.o.Config().Claims {
+	if !*s.o.config().Claims {
 		return nil, nil
 	}
 	return occupants.Of(ctx, s.o.Metadata, namespace)

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,7 @@ import (
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/platform/trigger"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
@@ -35,14 +37,20 @@ type spaces struct {
 	clock    clock.PassiveClock
 	// claims says whether they are turned on.
 	claims func() bool
+	// scope is that of the configuration.
+	scope func() scope.Scope
 	// changed tells that a RootSync has to look at a namespace again. It does not block.
 	changed func(object.Sync, string)
 	// protection tells that what keeps a namespace from being deleted has changed. It does
 	// not block.
 	protection func(string)
-	// protected is what that was the last time, of each namespace. Only Reconcile has it, of
-	// which one runs at a time.
+	// scoped tells that a namespace has come into the scope, or left it. It does not block.
+	scoped func(string)
+	// protected is what protection tells of, as it was the last time, and outside the
+	// namespaces that were out of scope then. Only Reconcile has them, of which one runs at a
+	// time.
 	protected map[string]string
+	outside   sets.Set[string]
 
 	trigger trigger.Trigger
 }
@@ -72,9 +80,10 @@ func (s *spaces) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, err
 	}
 	s.protects(live, req.Name)
+	in := s.bounds(live, req.Name)
 	stakes := s.registry.Stakes(req.Name)
 	defer s.tell(live, stakes, req.Name)
-	if live == nil || !s.claims() || !s.registry.Complete() {
+	if live == nil || !in || !s.claims() || !s.registry.Complete() {
 		return reconcile.Result{}, nil
 	}
 	ruling, err := namespaces.Judge(live, stakes, s.clock.Now())
@@ -126,6 +135,36 @@ func (s *spaces) protects(live *metav1.PartialObjectMetadata, name string) {
 	if known && was != now.String() {
 		s.protection(name)
 	}
+}
+
+// bounds says whether a namespace is in scope, and tells if that has changed.
+func (s *spaces) bounds(live *metav1.PartialObjectMetadata, name string) bool {
+	in := live == nil || s.scope().Matches(name, live.Labels)
+	if in == s.outside.Has(name) {
+		s.scoped(name)
+	}
+	if in {
+		s.outside.Delete(name)
+	} else {
+		s.outside.Insert(name)
+	}
+	return in
+}
+
+// inScope says whether the configuration lets RootSyncs write an object.
+func (s *spaces) inScope(id object.ID, labels map[string]string) bool {
+	name := namespaces.Around(id)
+	if name == "" {
+		return true
+	}
+	live, err := s.live(context.Background(), name)
+	if err != nil {
+		return false
+	}
+	if live == nil {
+		return namespaces.InScope(s.scope(), id, nil, labels)
+	}
+	return namespaces.InScope(s.scope(), id, live, labels)
 }
 
 // tell wakes whoever has to do with a namespace.

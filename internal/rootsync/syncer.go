@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -29,6 +30,7 @@ import (
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/identity"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
@@ -54,12 +56,23 @@ type Options struct {
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 	Kinds    *inventory.Kinds
-	Config   func() configv1alpha1.RootSyncConfiguration
+	// Config is what is in force, with its scope; it must be safe for concurrent use.
+	Config func() (configv1alpha1.RootSyncConfiguration, scope.Scope)
 	// Dir is where sources are kept; what is in it from before is taken away.
 	Dir string
 	// Program is render.Options.Program.
 	Program string
 	Clock   clock.WithTicker
+}
+
+func (o *Options) config() configv1alpha1.RootSyncConfiguration {
+	c, _ := o.Config()
+	return c
+}
+
+func (o *Options) scope() scope.Scope {
+	_, s := o.Config()
+	return s
 }
 
 // Syncer has all RootSyncs of a cluster.
@@ -95,7 +108,7 @@ func New(o Options) *Syncer {
 	s := &Syncer{
 		o: o, client: o.Manager.GetClient(), events: o.Manager.GetEventRecorder("holdfast-sync"),
 		registry: namespaces.NewRegistry(), declarers: newDeclarers(), slots: semaphore.NewWeighted(calls),
-		renderer: render.New(render.Options{Clock: o.Clock, Program: o.Program}), identities: identity.NewKeeper(o.Manager.GetClient(), func() bool { return !o.Config().RequireRoleRefs }),
+		renderer: render.New(render.Options{Clock: o.Clock, Program: o.Program}), identities: identity.NewKeeper(o.Manager.GetClient(), func() bool { return !o.config().RequireRoleRefs }),
 		runners: map[object.Sync]*runner{}, started: make(chan struct{}), meters: newMeters(),
 	}
 	s.hub = watch.New(watch.Options{
@@ -103,8 +116,9 @@ func New(o Options) *Syncer {
 	})
 	s.spaces = &spaces{
 		client: s.client, registry: s.registry, clock: o.Clock, changed: s.namespaceChanged, protection: s.protectionChanged,
-		claims:    func() bool { return *o.Config().Claims },
-		protected: map[string]string{},
+		claims: func() bool { return *o.config().Claims },
+		scope:  o.scope, scoped: s.scopeChanged,
+		protected: map[string]string{}, outside: sets.New[string](),
 	}
 	return s
 }
@@ -146,7 +160,7 @@ func (s *Syncer) SetupWithManager(mgr ctrl.Manager) error {
 func (s *Syncer) run(ctx context.Context) error {
 	var err error
 	if s.sources, err = source.New(ctx, source.Options{
-		Dir: filepath.Join(s.o.Dir, "sources"), Git: git.Options{AllowFile: s.o.Config().AllowFileSources}, Asked: s.meters.asked,
+		Dir: filepath.Join(s.o.Dir, "sources"), Git: git.Options{AllowFile: s.o.config().AllowFileSources}, Asked: s.meters.asked,
 	}); err != nil {
 		return err
 	}
@@ -270,6 +284,21 @@ func (s *Syncer) namespaceChanged(name object.Sync, namespace string) {
 	if r := s.runner(name); r != nil {
 		r.observeNamespace(namespace)
 		r.wake()
+	}
+}
+
+// ConfigurationChanged has everything looked at again that the scope bounds.
+func (s *Syncer) ConfigurationChanged() {
+	s.scopeChanged("")
+	s.spaces.ask(s.registry.Names())
+}
+
+// scopeChanged passes on that a namespace may have come into the scope, or left it.
+func (s *Syncer) scopeChanged(namespace string) {
+	for _, r := range s.all() {
+		if e := r.runs(); e != nil {
+			e.ObserveScope(namespace)
+		}
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 )
 
@@ -36,15 +36,11 @@ const (
 
 // status is what Holdfast says of itself; nil if it says nothing yet.
 func (h *handover) status(ctx context.Context) (*v1alpha1.HoldfastStatus, error) {
-	o, err := h.dynamic.Resource(v1alpha1.GroupVersion.WithResource("holdfasts")).Get(ctx, v1alpha1.HoldfastName, metav1.GetOptions{})
+	out, err := connect.Holdfast(ctx, h.dynamic)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	case err != nil:
-		return nil, fmt.Errorf("read what Holdfast says of itself: %w", err)
-	}
-	out := &v1alpha1.Holdfast{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, out); err != nil {
 		return nil, fmt.Errorf("read what Holdfast says of itself: %w", err)
 	}
 	return &out.Status, nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/cli/connect"
@@ -109,13 +108,10 @@ func (t Target) look(ctx context.Context, o Options, c *Cluster) error {
 // configuration is what the features are judged by. One that Holdfast has written may be of
 // another version, and what is not known of it is passed over.
 func configuration(f *facts, given string) (*configv1alpha1.HoldfastConfiguration, error) {
-	if given == "" && f.holdfast != nil && f.holdfast.Status.Configuration != "" {
-		c := &configv1alpha1.HoldfastConfiguration{}
-		if err := yaml.Unmarshal([]byte(f.holdfast.Status.Configuration), c); err != nil {
-			return nil, fmt.Errorf("read the configuration in force: %w", err)
+	if given == "" {
+		if c, err := connect.InForce(f.holdfast); c != nil || err != nil {
+			return c, err
 		}
-		configv1alpha1.SetDefaults(c)
-		return c, nil
 	}
 	c, err := config.Load([]byte(cmp.Or(given, config.Empty)))
 	if err != nil {

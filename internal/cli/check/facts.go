@@ -114,10 +114,8 @@ func (r *reader) served(_ context.Context, f *facts) {
 }
 
 func (r *reader) holdfast(ctx context.Context, f *facts) {
-	o, err := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource("holdfasts")).Get(ctx, v1alpha1.HoldfastName, metav1.GetOptions{})
-	if err == nil {
-		f.holdfast, err = connect.As[v1alpha1.Holdfast](o)
-	}
+	var err error
+	f.holdfast, err = connect.Holdfast(ctx, r.dynamic)
 	r.gap("what Holdfast says of itself", err)
 }
 

@@ -61,7 +61,7 @@ func (l *look) declared(ctx context.Context, id object.ID) Change {
 
 // decide does what the engine would, as a dry run.
 func (t *trial) decide(ctx context.Context, want decide.Want) Change {
-	f := decide.Facts{ID: t.id, Sync: t.Sync, Known: true, Looked: true, Owner: t.spaces.owner(t.id, !want.Disabled)}
+	f := t.facts(t.id, !want.Disabled, t.declared.Object.GetLabels())
 	if t.have != nil {
 		t.seen = live.Of(t.id, t.have)
 		f.Seen = t.seen
@@ -80,6 +80,8 @@ func (t *trial) decide(ctx context.Context, want decide.Want) Change {
 		return t.change(Conflict, v.Why)
 	case decide.Wait:
 		return t.change(Wait, v.Why)
+	case decide.Keep:
+		return t.change(Fail, v.Why)
 	}
 	return none
 }

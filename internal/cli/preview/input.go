@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -32,6 +33,10 @@ type Input struct {
 	Inventory []object.ID
 	Others    []Other
 	Kinds     Kinds
+	// Scope and Unclaimed are what the configuration says: where something may be written, and
+	// that no claims are.
+	Scope     scope.Scope
+	Unclaimed bool
 	Now       time.Time
 }
 

@@ -30,6 +30,8 @@ const (
 	BlockedByOwnUse Blocker = "OwnUse"
 	// BlockedByNeed is of what another object of the RootSync needs.
 	BlockedByNeed Blocker = "Needed"
+	// BlockedByScope is of what is in a namespace that the configuration leaves alone.
+	BlockedByScope Blocker = "OutOfScope"
 	// BlockedByOccupants is of a namespace in which somebody runs something.
 	BlockedByOccupants Blocker = "Occupied"
 	// BlockedByRefusal is of what the API server refuses to delete.
@@ -90,7 +92,7 @@ func Prune(ctx context.Context, in *Input, api *API, id object.ID) (*Pruning, er
 
 // pruning decides as the engine does.
 func (l *look) pruning(id object.ID, there bool, seen func(*decide.Facts), needed string) *Pruning {
-	f := decide.Facts{ID: id, Sync: l.Sync, Known: true, Looked: true, Owner: l.spaces.owner(id, false)}
+	f := l.facts(id, false, nil)
 	if there {
 		seen(&f)
 	}
@@ -100,6 +102,8 @@ func (l *look) pruning(id object.ID, there bool, seen func(*decide.Facts), neede
 	switch {
 	case v.Action == decide.Wait:
 		p.Blocker = BlockedByEnd
+	case v.Action == decide.Keep && f.OutOfScope:
+		p.Blocker = BlockedByScope
 	case v.Action == decide.Keep && g.InUse != "":
 		p.Blocker = BlockedByUse
 	case v.Action == decide.Keep:

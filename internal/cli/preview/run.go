@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 )
@@ -110,6 +111,14 @@ func (l *look) each(ctx context.Context, ids []object.ID, ask func(context.Conte
 	}
 	_ = group.Wait()
 	return slices.DeleteFunc(all, func(c Change) bool { return c.Action == "" })
+}
+
+// facts are what is known of an object beside how it is; labels are those with which it is
+// declared.
+func (l *look) facts(id object.ID, declared bool, labels map[string]string) decide.Facts {
+	return decide.Facts{
+		ID: id, Sync: l.Sync, Known: true, Looked: true, Owner: l.spaces.owner(id, declared), OutOfScope: !l.spaces.inScope(id, labels),
+	}
 }
 
 // held are the kinds of which nothing is pruned, since not all that is declared is known.

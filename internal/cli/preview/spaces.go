@@ -80,10 +80,13 @@ func (in *Input) judge(live map[string]space) *spaces {
 		if live[name].live != nil {
 			o = live[name].live
 		}
-		ruling, err := namespaces.Judge(o, s.stakes[name], in.Now)
-		if err != nil {
-			s.withheld[name] = err
-			continue
+		ruling := namespaces.Alone(o, s.stakes[name])
+		if !in.Unclaimed {
+			var err error
+			if ruling, err = namespaces.Judge(o, s.stakes[name], in.Now); err != nil {
+				s.withheld[name] = err
+				continue
+			}
 		}
 		s.rulings[name] = ruling
 		if ruling.Owner == in.Sync && s.stakes[name][in.Sync].How == namespaces.Makes {
@@ -126,6 +129,16 @@ func (s *spaces) owner(id object.ID, declared bool) object.Sync {
 		return s.rulings[id.Name].Owner
 	}
 	return s.in.owner(id, declared)
+}
+
+// inScope says whether the configuration lets RootSyncs write an object. One whose namespace
+// could not be read counts by its name.
+func (s *spaces) inScope(id object.ID, labels map[string]string) bool {
+	var around metav1.Object
+	if live := s.live[namespaces.Around(id)].live; live != nil {
+		around = live
+	}
+	return namespaces.InScope(s.in.Scope, id, around, labels)
 }
 
 // missing says why an object cannot be written before its namespace is there; made says
@@ -179,7 +192,7 @@ func (s *spaces) claims() []Change {
 	var out []Change
 	for _, name := range s.in.concerned() {
 		ruling, live := s.rulings[name], s.live[name].live
-		if ruling.Write == nil || !ruling.There || live == nil || s.stands(name, live) {
+		if ruling.Write == nil || !ruling.There || live == nil || s.stands(name, live) || !s.inScope(object.NamespaceID(name), nil) {
 			continue
 		}
 		out = append(out, Change{Action: Claim, ID: object.NamespaceID(name), APIVersion: "v1", Reason: ruling.Why})

@@ -107,7 +107,7 @@ func (l *look) undeclared(ctx context.Context, g going, needed string) Change {
 	if g.unread != nil {
 		return as(Unknown, g.unread.Error())
 	}
-	f := decide.Facts{ID: g.id, Sync: l.Sync, Known: true, Looked: true, Owner: l.spaces.owner(g.id, false)}
+	f := l.facts(g.id, false, nil)
 	if g.have != nil {
 		f.Seen = live.Of(g.id, g.have)
 	}

@@ -14,7 +14,9 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/cli/preview"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
@@ -24,6 +26,11 @@ type known struct {
 	sync      *configsyncv1beta1.RootSync
 	inventory []object.ID
 	others    []preview.Other
+	// scope and unclaimed are what the configuration says.
+	scope     scope.Scope
+	unclaimed bool
+	// assumed says what was taken for granted of it.
+	assumed string
 	// notes are about what could not be looked at.
 	notes []string
 }
@@ -48,6 +55,9 @@ func about(ctx context.Context, client dynamic.Interface, name string) (*known, 
 	if k.sync.DeletionTimestamp != nil {
 		return nil, fmt.Errorf("RootSync %s is being deleted: there is no next sync", name)
 	}
+	if err := k.configuration(ctx, client); err != nil {
+		k.assumed = fmt.Sprintf("the configuration of Holdfast is taken to be the default: %v", err)
+	}
 	inventories, err := k.inventories(ctx, client)
 	if err != nil {
 		k.notes = append(k.notes, fmt.Sprintf("what RootSync %s has is not known, nor what would be deleted: %v", name, err))
@@ -66,6 +76,25 @@ func about(ctx context.Context, client dynamic.Interface, name string) (*known, 
 		k.others = append(k.others, other)
 	}
 	return k, nil
+}
+
+// configuration reads what the configuration in force says of RootSyncs. Where only the
+// sync runs, Holdfast does not say it, and the default is assumed.
+func (k *known) configuration(ctx context.Context, client dynamic.Interface) error {
+	holdfast, err := connect.Holdfast(ctx, client)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c, err := connect.InForce(holdfast)
+	if c == nil || err != nil {
+		return err
+	}
+	k.unclaimed = !*c.RootSync.Claims
+	k.scope, err = scope.Compile(c.Scope)
+	return err
 }
 
 // alone reads one RootSync.
@@ -119,12 +148,15 @@ func idsIn(group *kptv1alpha1.ResourceGroup) []object.ID {
 	return out
 }
 
-// warnings are what keeps the next sync from beginning.
-func (k *known) warnings(settings spec.Settings) []string {
+// warnings are what keeps the next sync from beginning, and what was taken for granted.
+func (k *known) warnings(settings spec.Settings) (out []string) {
 	if settings.Suspended {
-		return []string{fmt.Sprintf("RootSync %s is suspended: nothing happens until it is resumed", k.sync.Name)}
+		out = append(out, fmt.Sprintf("RootSync %s is suspended: nothing happens until it is resumed", k.sync.Name))
 	}
-	return nil
+	if k.assumed != "" {
+		out = append(out, k.assumed)
+	}
+	return out
 }
 
 // api is what the API server is asked with.

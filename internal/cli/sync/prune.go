@@ -79,7 +79,8 @@ func PruneOf(ctx context.Context, clients *connect.Clients, id object.ID, o meta
 	p.Notes = append(p.Notes, notes...)
 	pruning, err := preview.Prune(ctx, &preview.Input{
 		Sync: object.Sync(name), Created: found.sync.CreationTimestamp.Time, Explicit: settings.ExplicitNamespaces,
-		Declared: stays, Inventory: found.inventory, Others: found.others, Kinds: kinds, Now: time.Now(),
+		Declared: stays, Inventory: found.inventory, Others: found.others, Kinds: kinds,
+		Scope: found.scope, Unclaimed: found.unclaimed, Now: time.Now(),
 	}, api, id)
 	if err != nil {
 		return nil, err

@@ -24,6 +24,11 @@ func (e *Engine) facts(it *item) decide.Facts {
 		f.Seen, f.Looked = it.answer, true
 	}
 	it.looked = false
+	var labels map[string]string
+	if it.isDeclared() {
+		labels = it.declared.Object.GetLabels()
+	}
+	f.OutOfScope = !e.o.InScope(it.id, labels)
 	f.MayBeCopy = f.Seen == nil && !f.Looked && e.o.Copies(it.id)
 	if f.Known {
 		it.unknown = time.Time{}

@@ -68,6 +68,9 @@ func New(o Options) *Engine {
 	if o.InUse == nil {
 		o.InUse = func(object.ID) []string { return nil }
 	}
+	if o.InScope == nil {
+		o.InScope = func(object.ID, map[string]string) bool { return true }
+	}
 	if o.Copies == nil {
 		o.Copies = func(object.ID) bool { return false }
 	}
@@ -190,6 +193,14 @@ func (e *Engine) ObserveNamespace(name string) {
 			it.until = time.Time{}
 		}
 		return waits
+	})
+}
+
+// ObserveScope tells that a namespace may have come into the scope of the configuration, or
+// left it; an empty name stands for any. It does not block.
+func (e *Engine) ObserveScope(namespace string) {
+	e.wake(func(it *item) bool {
+		return namespace == "" || it.id.Namespace == namespace || it.id == object.NamespaceID(namespace)
 	})
 }
 

@@ -24,7 +24,7 @@ const (
 	failed   outcome = "failed"   // it could not be written; it is tried again
 	skipped  outcome = "skipped"  // because of another
 	conflict outcome = "conflict" // it is another's
-	kept     outcome = "kept"     // it is not declared, and cannot go
+	kept     outcome = "kept"     // it is left as it is: it cannot go, or may not be written
 	gone     outcome = "gone"     // nothing is left of it that is the sync's
 )
 

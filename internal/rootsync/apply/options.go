@@ -62,6 +62,9 @@ type Options struct {
 	// Owner is the RootSync that may have an object, of all that declare it; empty if
 	// that is not known. Then another RootSync's object is left to it.
 	Owner func(object.ID) object.Sync
+	// InScope says whether the configuration lets Holdfast write an object; labels are those
+	// with which it is declared, if it is. Nil stands for everywhere.
+	InScope func(id object.ID, labels map[string]string) bool
 	// Copies says whether a hierarchy may have copied an object to where it would be: then
 	// it is looked for before it is made, since copies have no label by which they are seen.
 	// Nil stands for nowhere.

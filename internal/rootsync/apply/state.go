@@ -52,7 +52,7 @@ func (p *Progress) count(it *item) {
 	}
 	p.Declared++
 	switch {
-	case it.outcome == failed, it.outcome == conflict, it.ready == broken:
+	case it.outcome == failed, it.outcome == conflict, it.outcome == kept, it.ready == broken:
 		p.Failed++
 	case it.outcome == skipped:
 		p.Skipped++

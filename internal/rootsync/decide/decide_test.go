@@ -90,6 +90,15 @@ func TestDeclared(t *testing.T) {
 		{name: "only metadata, and it was not seen", change: func(f *Facts, w *Want) { w.OnlyMetadata, f.Seen = true, nil }, want: Look},
 		{name: "only metadata, and it is not there", change: func(f *Facts, w *Want) { w.OnlyMetadata, f.Seen, f.Wrote, f.Looked = true, nil, nil, true }, want: Apply},
 
+		{
+			name: "out of scope", change: func(f *Facts, _ *Want) { f.OutOfScope = true }, want: Keep, code: knv.Applier,
+			why: "skipped apply of ConfigMap, a/x: the namespace a is not in the scope of Holdfast's configuration, so it is left as it is",
+		},
+		{name: "out of scope, and not there", change: func(f *Facts, _ *Want) { f.OutOfScope, f.Seen, f.Wrote = true, nil, nil }, want: Keep, code: knv.Applier},
+		{name: "out of scope, and of a kind that is not watched yet", change: func(f *Facts, _ *Want) { f.OutOfScope, f.Known, f.Seen = true, false, nil }, want: Keep, code: knv.Applier},
+		{name: "out of scope, declared as not managed, and ours", change: func(f *Facts, w *Want) { f.OutOfScope, w.Disabled = true, true }, want: Keep, code: knv.Applier},
+		{name: "out of scope, declared as not managed, and another's", change: func(f *Facts, w *Want) { f.OutOfScope, w.Disabled, f.Seen.Manager = true, true, other.Manager() }, want: Gone},
+
 		{name: "declared as not managed, and ours", change: func(_ *Facts, w *Want) { w.Disabled = true }, want: Abandon},
 		{name: "declared as not managed, and another's", change: func(f *Facts, w *Want) { w.Disabled, f.Seen.Manager = true, other.Manager() }, want: Gone},
 		{name: "declared as not managed, and not there", change: func(f *Facts, w *Want) { w.Disabled, f.Seen = true, nil }, want: Gone},
@@ -155,6 +164,14 @@ func TestUndeclared(t *testing.T) {
 		{name: "the sync goes and leaves what is another's", change: func(f *Facts, g *Going) { g.Orphan, f.Seen.Manager = true, other.Manager() }, want: Gone},
 
 		{name: "a namespace in use", change: func(_ *Facts, g *Going) { g.InUse = "namespace still in use: a" }, want: Keep, why: "skipped delete of ConfigMap, a/x: namespace still in use: a"},
+		{
+			name: "out of scope", change: func(f *Facts, _ *Going) { f.OutOfScope = true }, want: Keep,
+			why: "skipped delete of ConfigMap, a/x: the namespace a is not in the scope of Holdfast's configuration, so it is left as it is",
+		},
+		{name: "out of scope and being deleted", change: func(f *Facts, _ *Going) { f.OutOfScope, f.Seen.Deleting = true, true }, want: Wait},
+		{name: "out of scope, and not there", change: func(f *Facts, _ *Going) { f.OutOfScope, f.Seen, f.Looked = true, nil, true }, want: Gone},
+		{name: "out of scope, and the sync goes and its objects stay", change: func(f *Facts, g *Going) { f.OutOfScope, g.Orphan = true, true }, want: Gone},
+		{name: "out of scope and another's", change: func(f *Facts, _ *Going) { f.OutOfScope, f.Seen.Manager = true, other.Manager() }, want: Gone},
 		{name: "needed by another", change: func(_ *Facts, g *Going) { g.Needed = "dependent scheduled for apply: y" }, want: Keep, why: "skipped delete of ConfigMap, a/x: dependent scheduled for apply: y"},
 		{name: "refused", change: func(_ *Facts, g *Going) { g.Refusal = "failed to prune it: no" }, want: Keep, why: "failed to prune it: no"},
 	}

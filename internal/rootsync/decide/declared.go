@@ -8,11 +8,14 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 )
 
 // Declared decides about an object that is declared.
 func Declared(f Facts, w Want) Verdict {
 	switch {
+	case f.OutOfScope && (!w.Disabled || f.mine()):
+		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedApply(f.ID, f.outOfScope())}
 	case w.Disabled:
 		return disabled(f)
 	case f.Owner != "" && f.Owner != f.Sync:

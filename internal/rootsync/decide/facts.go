@@ -31,6 +31,8 @@ type Facts struct {
 	// Owner is the RootSync that may have the object, of all that declare it; empty if
 	// that is not known.
 	Owner object.Sync
+	// OutOfScope says that the configuration leaves no namespace of that name to Holdfast.
+	OutOfScope bool
 }
 
 // Wrote is what a sync remembers of the last time that an object was as it was to be.

@@ -44,6 +44,10 @@ func Undeclared(f Facts, g Going) Verdict {
 	switch {
 	case f.Seen.Deleting && !g.Orphan:
 		return because(Wait, "it is being deleted")
+	case f.OutOfScope && g.Orphan:
+		return because(Gone, f.outOfScope())
+	case f.OutOfScope:
+		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedDelete(f.ID, f.outOfScope())}
 	case g.Orphan, f.Seen.Detached, f.ID.IsNamespace() && slices.Contains(special, f.ID.Name):
 		return because(Abandon, "it is to stay")
 	case g.InUse != "":
@@ -61,6 +65,11 @@ func (f Facts) anothers() bool { return f.Owner != "" && f.Owner != f.Sync }
 
 // mine says whether the object was seen with this RootSync's mark.
 func (f Facts) mine() bool { return f.Seen != nil && f.Seen.Manager == f.Sync.Manager() }
+
+// outOfScope says why nothing is written.
+func (f Facts) outOfScope() string {
+	return fmt.Sprintf("the namespace %s is not in the scope of Holdfast's configuration, so it is left as it is", cmp.Or(f.ID.Namespace, f.ID.Name))
+}
 
 // left decides about an object of which the sync has to leave everything as it is.
 func left(f Facts, g Going) (Verdict, bool) {
