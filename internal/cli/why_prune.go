@@ -140,7 +140,7 @@ func explainPrune(t target, p *sync.Prune) pruneExplanation {
 
 // asksAgain says when a RootSync comes back to what it could not prune, by what is in the way.
 var asksAgain = map[preview.Blocker]string{
-	preview.BlockedByRefusal:   "asks again when its labels change, by which Holdfast protects, or those of a namespace that the answer names, and every ten minutes",
+	preview.BlockedByRefusal:   "asks again when its labels or its spec change, by which Holdfast protects, or the labels of a namespace that the answer names, and every ten minutes",
 	preview.BlockedByUse:       "asks again when those who use it have gone",
 	preview.BlockedByOwnUse:    "lets go of it when it has nothing there any more",
 	preview.BlockedByScope:     "asks again when its namespace comes into the scope",

@@ -30,7 +30,7 @@ func TestExplainPrune(t *testing.T) {
 		{name: "it is let go of", pruning: preview.Pruning{Action: decide.Abandon}, allowed: true},
 		{
 			name: "it is protected", pruning: preview.Pruning{Action: decide.Keep, Blocker: preview.BlockedByRefusal, Refused: apierrors.NewForbidden(namespacesKind.GroupResource(), "shop", nil)},
-			next: "RootSync apps asks again when its labels change", step: "kubectl holdfast why delete namespaces/shop",
+			next: "RootSync apps asks again when its labels or its spec change", step: "kubectl holdfast why delete namespaces/shop",
 		},
 		{
 			name: "others use it", pruning: preview.Pruning{Action: decide.Keep, Blocker: preview.BlockedByUse},

@@ -85,11 +85,17 @@ type item struct {
 	wanted bool
 }
 
-// refusal is a no, and with which labels.
+// refusal is a no to the deletion of an object as it was then.
 type refusal struct {
-	text, labels string
-	code         knv.Code
-	until        time.Time
+	text  string
+	code  knv.Code
+	of    *live.Seen
+	until time.Time
+}
+
+// stands says whether nothing has changed that could change the answer.
+func (r *refusal) stands(now *live.Seen) bool {
+	return now.Labels == r.of.Labels && now.Generation == r.of.Generation
 }
 
 func (it *item) isDeclared() bool { return it.declared != nil }

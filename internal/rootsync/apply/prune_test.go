@@ -204,3 +204,23 @@ func TestEngine_Remove(t *testing.T) {
 		})
 	}
 }
+
+// What is protected while it is in use has no label that would change when its use ends.
+func TestEngine_aRefusedPruneGoesOnceItsSpecLetsIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	const scaled = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: NS, labels: {holdfast.dev/deletion-protected: Cascading},
+  annotations: {client.lifecycle.config.k8s.io/mutation: ignore}}, spec: {replicas: 0, selector: {matchLabels: {a: b}},
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: none}]}}}}`
+	e := r.start("scaled", nil)
+	e.set("c1", strings.ReplaceAll(scaled, "NS", ns), configMap(ns, "stays", "v"))
+	r.patch("apps/v1/Deployment", ns, "x", "{spec: {replicas: 1}}")
+	got := errorsOf(e.set("c2", configMap(ns, "stays", "v")))
+	if len(got) != 1 || !strings.HasPrefix(got[0], "KNV2009: failed to prune Deployment, "+ns+"/x: ") {
+		t.Errorf("got %v", got)
+	}
+	r.patch("apps/v1/Deployment", ns, "x", "{spec: {replicas: 0}}")
+	r.Eventually(e.errors, patience, often).Should(gomega.BeEmpty())
+	r.Eventually(e.inventory, patience, often).Should(gomega.Equal([]string{"ConfigMap, " + ns + "/stays"}))
+}

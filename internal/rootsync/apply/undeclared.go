@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 )
@@ -112,7 +113,7 @@ func (e *Engine) refusal(it *item, f decide.Facts) (string, knv.Code) {
 		return "", ""
 	}
 	rest := it.refused.until.Sub(e.o.Clock.Now())
-	if rest <= 0 || f.Seen.Labels != it.refused.labels {
+	if rest <= 0 || !it.refused.stands(f.Seen) {
 		it.refused, it.until = nil, time.Time{}
 		return "", ""
 	}
@@ -147,8 +148,8 @@ func (e *Engine) needed(id object.ID) (waits bool, why string) {
 }
 
 // refuse takes in that an object must not go, for a while.
-func (e *Engine) refuse(it *item, labels, text string, cause error, pause time.Duration) {
-	it.refused = &refusal{text: text, code: number(cause), labels: labels, until: e.o.Clock.Now().Add(pause)}
+func (e *Engine) refuse(it *item, seen *live.Seen, text string, cause error, pause time.Duration) {
+	it.refused = &refusal{text: text, code: number(cause), of: seen, until: e.o.Clock.Now().Add(pause)}
 	e.queue.AddAfter(it.id, pause)
 	e.finish(it, kept, knv.New(it.refused.code, "%s", it.refused.text).About(it.about).Because(cause))
 }

@@ -35,8 +35,10 @@ type Seen struct {
 	// since: a field that another writer changes is not in it any more. It is empty if
 	// there are none.
 	Owned string
-	// Labels is a digest of the labels: protection comes and goes with them.
-	Labels string
+	// Labels is a digest of the labels, and Generation counts changes of the spec:
+	// protection comes and goes with them.
+	Labels     string
+	Generation int64
 
 	// Manager says which reconciler manages the object, as object.Managed does; Named
 	// is the manager that the annotation names, even if the object has inherited it from
@@ -72,7 +74,7 @@ func Of(id object.ID, o metav1.Object) *Seen {
 	a, l := o.GetAnnotations(), o.GetLabels()
 	s := &Seen{
 		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-		Owned: Owned(o), Labels: digest(l),
+		Owned: Owned(o), Labels: digest(l), Generation: o.GetGeneration(),
 		Manager: shared(object.Managed(o, id)), Named: shared(a[object.AnnotationManager]), ApplySet: shared(l[object.LabelPartOf]), Inventory: shared(a[object.AnnotationInventory]),
 		Version:       object.Version{Commit: shared(a[object.AnnotationToken]), Context: shared(a[object.AnnotationContext])},
 		Stamps:        Stamps(a, l),
