@@ -74,7 +74,7 @@ func (l *ledger) bounded() {
 	l.annotate("sa", "configsync.gke.io/deletion-propagation-policy=Foreground")
 	l.Expect(l.Client.Delete(l.t.Context(), l.rootSync("sa"))).To(gomega.Succeed())
 	l.manager("cm", "sin/one", "-")
-	l.says("sa", "skipped delete of ConfigMap, {sout}/one: the namespace {sout} is not in the scope")
+	l.failing("sa", "skipped delete of ConfigMap, {sout}/one: the namespace {sout} is not in the scope")
 	l.annotate("sa", "configsync.gke.io/deletion-propagation-policy=Orphan")
 	l.gone("sa")
 	l.manager("cm", "sout/one", "sa")

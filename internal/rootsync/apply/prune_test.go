@@ -217,7 +217,7 @@ func TestEngine_aRefusedPruneGoesOnceItsSpecLetsIt(t *testing.T) {
 	e.set("c1", strings.ReplaceAll(scaled, "NS", ns), configMap(ns, "stays", "v"))
 	r.patch("apps/v1/Deployment", ns, "x", "{spec: {replicas: 1}}")
 	got := errorsOf(e.set("c2", configMap(ns, "stays", "v")))
-	if len(got) != 1 || !strings.HasPrefix(got[0], "KNV2009: failed to prune Deployment, "+ns+"/x: ") {
+	if len(got) != 1 || !strings.HasPrefix(got[0], "KNV2009: failed to prune Deployment.apps, "+ns+"/x: ") {
 		t.Errorf("got %v", got)
 	}
 	r.patch("apps/v1/Deployment", ns, "x", "{spec: {replicas: 0}}")
