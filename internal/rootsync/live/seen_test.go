@@ -73,7 +73,7 @@ func TestOf(t *testing.T) {
 	whole := parse(t, managed)
 	got := Of(web, whole)
 	want := &Seen{
-		UID: "u", ResourceVersion: "10", Manager: ":root_shop", Named: ":root_shop", ApplySet: "set", Inventory: "config-management-system_shop",
+		UID: "u", ResourceVersion: "10", Generation: 1, Manager: ":root_shop", Named: ":root_shop", ApplySet: "set", Inventory: "config-management-system_shop",
 		Version: object.Version{Commit: "c1", Context: "{}"}, Stamped: true, Detached: true, HasOwner: true, Status: status.InProgressStatus,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Seen{}, "Owned", "Labels", "Stamps", "Message")); diff != "" {
