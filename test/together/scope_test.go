@@ -19,11 +19,24 @@ func TestTogether_3_oneScopeIsShownByOneCommand(t *testing.T) {
 		gomega.MatchRegexp(`(?m)^deletion +Enforce +in all namespaces except \*-beyond; of these all except \*-undeleted$`),
 		gomega.MatchRegexp(`(?m)^eviction +Enforce +in all namespaces except \*-beyond; of these all except \*-unevicted$`),
 		gomega.MatchRegexp(`(?m)^hierarchy +Enforce +in all namespaces except \*-beyond; of these all except hnc-system, .*treeless$`),
-		gomega.MatchRegexp(`(?m)^rootSync +- +in the namespaces that RootSyncs name, whatever the scope$`),
+		gomega.MatchRegexp(`(?m)^rootSync +- +in all namespaces except \*-beyond$`),
 		gomega.MatchRegexp(`(?m)^serviceAccounts +Enforce +in all namespaces except \*-beyond; of these all except \*-unpatched$`),
 	))
 	r.Expect(r.holdfast("status -o json").Stdout).To(gomega.And(
 		gomega.ContainSubstring(`"scope": "`+all+`"`), gomega.ContainSubstring(`"scope": "`+all+and+`*-undeleted"`)))
+}
+
+// A RootSync writes nothing beyond the scope, and what it has elsewhere comes all the same.
+// What the next sync would do is told by the same scope.
+func TestTogether_3_aRootSyncWritesNothingBeyondTheScope(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	const why = "the namespace {beyond} is not in the scope of Holdfast's configuration, so it is left as it is"
+	r.commit("s", ns("a")+cm("a", "x", "1")+ns("beyond")+cm("beyond", "x", "1"))
+	r.says("s", "skipped apply of Namespace, /{beyond}: "+why, "skipped apply of ConfigMap, {beyond}/x: "+why)
+	r.see("cm x -n {a} -o jsonpath={.data.v}", "1")
+	r.gone("ns {beyond}")
+	r.answers("sync diff {s}", 2, why)
 }
 
 // What is beyond the scope of all features is nobody's; what is beyond that of one is
