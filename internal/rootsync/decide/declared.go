@@ -18,7 +18,7 @@ func Declared(f Facts, w Want) Verdict {
 		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedApply(f.ID, f.outOfScope())}
 	case w.Disabled:
 		return disabled(f)
-	case f.Owner != "" && f.Owner != f.Sync:
+	case f.anothers():
 		return conflict(f, f.Owner.Manager())
 	case !f.Known && !f.Looked:
 		return because(Wait, "it is not known yet what is there of its kind")
