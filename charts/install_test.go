@@ -65,7 +65,7 @@ func prepare(t testing.TB, e *testkit.Env) {
 	} {
 		e.Apply(t, "", fmt.Sprintf(foreign, kind[0], kind[1], kind[2]))
 	}
-	if out := e.Kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); out.Code != 0 {
+	if out := e.Kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=180s"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
 }
@@ -187,7 +187,7 @@ func ready(t testing.TB, e *testkit.Env) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`).Stdout
-	}, "90s", "200ms").Should(gomega.Equal("Holdfast works as configured"))
+	}, "180s", "200ms").Should(gomega.Equal("Holdfast works as configured"))
 }
 
 // protect has something marked, and refused.
@@ -195,9 +195,9 @@ func protect(t testing.TB, e *testkit.Env) {
 	t.Helper()
 	e.Apply(t, "default", `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept, labels: {holdfast.dev/deletion-protected: Always}}}`)
 	g := gomega.NewWithT(t)
-	g.Eventually(func() string { return e.Kubectl(t, "delete", "configmap", "kept", "--dry-run=server").Stderr }, "60s", "200ms").
+	g.Eventually(func() string { return e.Kubectl(t, "delete", "configmap", "kept", "--dry-run=server").Stderr }, "180s", "200ms").
 		Should(gomega.ContainSubstring("is protected from deletion"))
-	g.Eventually(func() string { return e.Kubectl(t, "get", "ns", "default", "-o", "jsonpath={.metadata.labels}").Stdout }, "60s", "200ms").
+	g.Eventually(func() string { return e.Kubectl(t, "get", "ns", "default", "-o", "jsonpath={.metadata.labels}").Stdout }, "180s", "200ms").
 		Should(gomega.ContainSubstring("holdfast.dev/holds-protected"))
 }
 
@@ -210,6 +210,6 @@ func grow(t testing.TB, e *testkit.Env) {
 	e.Apply(t, parent, `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reader}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}`)
 	g.Eventually(func() int {
 		return e.KubectlInput(t, `{apiVersion: hnc.x-k8s.io/v1alpha2, kind: SubnamespaceAnchor, metadata: {name: `+child+`}}`, "apply", "-n", parent, "-f", "-").Code
-	}, "60s", "200ms").Should(gomega.BeZero())
-	g.Eventually(func() int { return e.Kubectl(t, "get", "role", "reader", "-n", child).Code }, "60s", "200ms").Should(gomega.BeZero())
+	}, "180s", "200ms").Should(gomega.BeZero())
+	g.Eventually(func() int { return e.Kubectl(t, "get", "role", "reader", "-n", child).Code }, "180s", "200ms").Should(gomega.BeZero())
 }

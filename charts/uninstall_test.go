@@ -60,7 +60,7 @@ func deleted(t testing.TB, e *testkit.Env) {
 	if err := os.WriteFile(file, []byte(rendered(t, released).Text()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := e.Kubectl(t, "delete", "-f", file, "--timeout=60s"); out.Code != 0 {
+	if out := e.Kubectl(t, "delete", "-f", file, "--timeout=180s"); out.Code != 0 {
 		t.Error(out.Stderr)
 	}
 }
@@ -69,7 +69,7 @@ func deleted(t testing.TB, e *testkit.Env) {
 func plain(t testing.TB, e *testkit.Env) {
 	t.Helper()
 	for _, path := range []string{"install", "rbac/hierarchy.yaml", "rbac/sync.yaml", "workloads"} {
-		if out := e.Kubectl(t, "delete", "-f", "../config/"+path, "--timeout=60s"); out.Code != 0 {
+		if out := e.Kubectl(t, "delete", "-f", "../config/"+path, "--timeout=180s"); out.Code != 0 {
 			t.Error(out.Stderr)
 		}
 	}
@@ -133,7 +133,7 @@ func TestUninstall_takesAwayEveryRuleAndNothingOfAnybodys(t *testing.T) {
 
 			tt.uninstall(t, e)
 
-			gomega.NewWithT(t).Eventually(func() []string { return rules(t, e) }, "90s", "200ms").Should(gomega.BeEmpty(), "rules stay")
+			gomega.NewWithT(t).Eventually(func() []string { return rules(t, e) }, "180s", "200ms").Should(gomega.BeEmpty(), "rules stay")
 			if !tt.dead { // what it may still do is nothing
 				if err := p.Stop(); err != nil {
 					t.Log(err)

@@ -199,7 +199,7 @@ func mustHaveEnded(t *testing.T, pids []int) {
 			}
 		}
 		return left
-	}, "60s", "50ms").Should(gomega.BeEmpty(), "still running")
+	}, "180s", "50ms").Should(gomega.BeEmpty(), "still running")
 }
 
 type process struct{ pid, parent int }

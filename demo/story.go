@@ -15,7 +15,7 @@ import (
 
 // patience bounds how long a step may take to come out as expected; the API
 // server takes up a changed policy a moment later, and a drain waits for pods.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // chapter is a part of the story.
 type chapter struct {

@@ -44,7 +44,7 @@ func TestCRDs_areTheManagersToApply(t *testing.T) {
 	e.Apply(t, "", foreign("hnc.x-k8s.io", "subnamespaceanchors", "SubnamespaceAnchor", "v1alpha1", ""))
 	g.Eventually(func() int {
 		return e.KubectlInput(t, `{apiVersion: hnc.x-k8s.io/v1alpha1, kind: SubnamespaceAnchor, metadata: {name: old, namespace: default}}`, "apply", "-f", "-").Code
-	}, "60s", "200ms").Should(gomega.BeZero())
+	}, "180s", "200ms").Should(gomega.BeZero())
 	e.Apply(t, "", foreign("hnc.x-k8s.io", "hierarchyconfigurations", "HierarchyConfiguration", "v1alpha2", `, annotations: {holdfast.dev/written-by-version: 99.0.0}`))
 
 	e.Manager = e.StartManager(t)
@@ -61,17 +61,17 @@ func TestCRDs_areTheManagersToApply(t *testing.T) {
 	configureWith(t, e, "hierarchy: {mode: Enforce, standBy: true}")
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
-	}, "60s", "200ms").Should(gomega.ContainSubstring("standBy: true"))
+	}, "180s", "200ms").Should(gomega.ContainSubstring("standBy: true"))
 	if got := crd("subnamespaceanchors.hnc.x-k8s.io", versionsServed); got != "v1alpha1" {
 		t.Errorf("while Holdfast stands by, what is HNC's serves %q", got)
 	}
 
 	configureWith(t, e, "hierarchy: {mode: Enforce}")
-	g.Eventually(func() string { return crd("hncconfigurations.hnc.x-k8s.io", versionsServed) }, "60s", "200ms").Should(gomega.Equal("v1alpha2"))
-	g.Eventually(func() string { return crd("subnamespaceanchors.hnc.x-k8s.io", versionsServed) }, "60s", "200ms").Should(gomega.Equal("v1alpha2"))
+	g.Eventually(func() string { return crd("hncconfigurations.hnc.x-k8s.io", versionsServed) }, "180s", "200ms").Should(gomega.Equal("v1alpha2"))
+	g.Eventually(func() string { return crd("subnamespaceanchors.hnc.x-k8s.io", versionsServed) }, "180s", "200ms").Should(gomega.Equal("v1alpha2"))
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "subnamespaceanchors.v1alpha2.hnc.x-k8s.io", "-n", "default", "-o", "name").Stdout
-	}, "60s", "200ms").Should(gomega.ContainSubstring("/old"), "the object that was there is lost")
+	}, "180s", "200ms").Should(gomega.ContainSubstring("/old"), "the object that was there is lost")
 	if got := crd("hierarchyconfigurations.hnc.x-k8s.io", `jsonpath={.spec.versions[0].schema.openAPIV3Schema.properties}`); got != "" {
 		t.Errorf("what a later release has written was made older: %s", got)
 	}

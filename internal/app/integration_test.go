@@ -53,7 +53,7 @@ func mustHeal(t testing.TB, e *testkit.Env) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(func() int {
 		return e.Kubectl(t, "get", "validatingadmissionpolicy", "holdfast-deletion-holdfast").Code
-	}, "60s", "100ms").Should(gomega.BeZero(), "nobody puts the policy back")
+	}, "180s", "100ms").Should(gomega.BeZero(), "nobody puts the policy back")
 }
 
 func TestLeader_anotherReplicaTakesOver(t *testing.T) {
@@ -112,7 +112,7 @@ func TestLeader_twoAtOnceDoNotFight(t *testing.T) {
 		last := before
 		before = writes()
 		return before == last
-	}, "60s", "1s").Should(gomega.BeTrue(), "they do not come to rest")
+	}, "180s", "1s").Should(gomega.BeTrue(), "they do not come to rest")
 	g.Consistently(writes, "5s", "500ms").Should(gomega.Equal(before))
 }
 
@@ -141,7 +141,7 @@ func TestAPIServer_restartsAndHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := gomega.NewWithT(t)
-	g.Eventually(e.Manager.Done(), "30s").Should(gomega.BeClosed(), "a leader that cannot renew its lease goes on as if it led")
+	g.Eventually(e.Manager.Done(), "180s").Should(gomega.BeClosed(), "a leader that cannot renew its lease goes on as if it led")
 	if err := resume(); err != nil {
 		t.Fatal(err)
 	}
@@ -178,15 +178,15 @@ func TestConfiguration_ofAFileIsFollowed(t *testing.T) {
 	refused := func() bool {
 		return e.Kubectl(t, "delete", "configmap/x", "--dry-run=server").Code != 0
 	}
-	g.Eventually(refused, "60s", "100ms").Should(gomega.BeTrue())
+	g.Eventually(refused, "180s", "100ms").Should(gomega.BeTrue())
 	write("Audit")
-	g.Eventually(refused, "60s", "100ms").Should(gomega.BeFalse())
+	g.Eventually(refused, "180s", "100ms").Should(gomega.BeFalse())
 
 	write("Sometimes") // refused, and Audit stays
 	condition := func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="ConfigurationAccepted")].message}`).Stdout
 	}
-	g.Eventually(condition, "60s", "200ms").Should(gomega.ContainSubstring("deletion.mode"))
+	g.Eventually(condition, "180s", "200ms").Should(gomega.ContainSubstring("deletion.mode"))
 	if refused() {
 		t.Error("a bad configuration took the place of the last good one")
 	}
@@ -194,8 +194,8 @@ func TestConfiguration_ofAFileIsFollowed(t *testing.T) {
 		t.Errorf("holdfast_config_last_reload_successful is %v, want 0", got)
 	}
 	write("Enforce")
-	g.Eventually(refused, "60s", "100ms").Should(gomega.BeTrue())
-	g.Eventually(condition, "60s", "200ms").ShouldNot(gomega.ContainSubstring("deletion.mode"))
+	g.Eventually(refused, "180s", "100ms").Should(gomega.BeTrue())
+	g.Eventually(condition, "180s", "200ms").ShouldNot(gomega.ContainSubstring("deletion.mode"))
 }
 
 // While the serving certificate and its authority are replaced again and again,
@@ -243,7 +243,7 @@ func TestWebhooks_areReachedByService(t *testing.T) {
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.KubectlInput(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: holdfast}, data: {config.yaml: "no: configuration"}}`,
 			"apply", "--server-side", "--force-conflicts", "--dry-run=server", "-n", "holdfast-system", "-f", "-").Stderr
-	}, "60s", "200ms").Should(gomega.ContainSubstring("data[config.yaml].apiVersion"), "the webhook is not called")
+	}, "180s", "200ms").Should(gomega.ContainSubstring("data[config.yaml].apiVersion"), "the webhook is not called")
 }
 
 func TestStart_sayWhatIsMissing(t *testing.T) {
@@ -260,7 +260,7 @@ func TestStart_sayWhatIsMissing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := e.StartManagerNotReady(t, tt.args...)
-			gomega.NewWithT(t).Eventually(p.Done(), "60s").Should(gomega.BeClosed(), "it does not end")
+			gomega.NewWithT(t).Eventually(p.Done(), "180s").Should(gomega.BeClosed(), "it does not end")
 			if !strings.Contains(p.LogTail(), tt.want) {
 				t.Errorf("its last words are\n%s\nwant %q", p.LogTail(), tt.want)
 			}
@@ -277,7 +277,7 @@ func TestStart_onAnAPIServerWithoutPolicies(t *testing.T) {
 	}})
 	e.Kubectl(t, "delete", "crd", "--all")
 	p := e.StartManagerNotReady(t)
-	gomega.NewWithT(t).Eventually(p.Done(), "60s").Should(gomega.BeClosed(), "it does not end")
+	gomega.NewWithT(t).Eventually(p.Done(), "180s").Should(gomega.BeClosed(), "it does not end")
 	const want = "the API server does not serve *v1.ValidatingAdmissionPolicy: Holdfast needs Kubernetes 1.30 or newer"
 	if !strings.Contains(p.LogTail(), want) {
 		t.Errorf("its last words are\n%s\nwant %q", p.LogTail(), want)
@@ -294,7 +294,7 @@ func TestStart_refusesASecondHoldfast(t *testing.T) {
 		webhooks: [{name: eviction.holdfast.dev, admissionReviewVersions: [v1], sideEffects: NoneOnDryRun, failurePolicy: Ignore,
 			clientConfig: {service: {namespace: elsewhere, name: holdfast-guard}}, rules: []}]}`)
 	p := e.StartManagerNotReady(t)
-	gomega.NewWithT(t).Eventually(p.Done(), "60s").Should(gomega.BeClosed(), "it does not end")
+	gomega.NewWithT(t).Eventually(p.Done(), "180s").Should(gomega.BeClosed(), "it does not end")
 	if !strings.Contains(p.LogTail(), "another Holdfast is installed, in namespace elsewhere") {
 		t.Errorf("its last words are\n%s", p.LogTail())
 	}
@@ -343,7 +343,7 @@ data:
 					}
 				}
 				return strings.Join(refused, " ")
-			}, "60s", "100ms").Should(gomega.Equal(tt.want))
+			}, "180s", "100ms").Should(gomega.Equal(tt.want))
 		})
 	}
 }

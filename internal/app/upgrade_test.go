@@ -70,7 +70,7 @@ func TestUpgrade_losesNoCall(t *testing.T) {
 	empty := e.Namespace(t)
 	calls := callers(t, e, ns, empty)
 	for _, c := range calls {
-		g.Eventually(func() string { return fmt.Sprint(c.call(t.Context())) }, "120s", "200ms").Should(gomega.ContainSubstring(c.wants), c.name)
+		g.Eventually(func() string { return fmt.Sprint(c.call(t.Context())) }, "180s", "200ms").Should(gomega.ContainSubstring(c.wants), c.name)
 	}
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -81,7 +81,7 @@ func TestUpgrade_losesNoCall(t *testing.T) {
 	more := func() { // each of them has answers of the replicas as they are
 		for _, c := range calls {
 			before := c.answered.Load()
-			g.Eventually(c.answered.Load, "120s", "20ms").Should(gomega.BeNumerically(">", before+20), c.name)
+			g.Eventually(c.answered.Load, "180s", "20ms").Should(gomega.BeNumerically(">", before+20), c.name)
 		}
 	}
 	more()
@@ -101,7 +101,7 @@ func TestUpgrade_losesNoCall(t *testing.T) {
 			return err.Error()
 		}
 		return h.Status.Version
-	}, "120s", "200ms").Should(gomega.Equal(next))
+	}, "180s", "200ms").Should(gomega.Equal(next))
 	more()
 	stop()
 	all.Wait()

@@ -43,23 +43,23 @@ func TestProtection_ofAggregatedAPIs(t *testing.T) {
 		e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: `+tt.name+`}, spec: {protectedResources: [{resourceSelector: [{apiVersion: `+group+`/v1, kind: Flunder, name: one, namespace: `+ns+`}]}]}}`)
 		g.Eventually(func() string {
 			return e.Kubectl(t, "get", "rdp", tt.name, "-o", "jsonpath={.status.conditions[0].status} {.status.conditions[0].reason} {.status.unenforceable[*].reason}").Stdout
-		}, "60s", "200ms").Should(gomega.Equal(tt.status), tt.name)
-		g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "apiservice", "v1."+group), "60s", "100ms").Should(gomega.Equal(tt.name))
+		}, "180s", "200ms").Should(gomega.Equal(tt.status), tt.name)
+		g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "apiservice", "v1."+group), "180s", "100ms").Should(gomega.Equal(tt.name))
 		g.Expect(refused(t, e, "delete", "apiservice", "v1."+group)).To(gomega.ContainSubstring("ResourceDeletionProtection " + tt.name))
 		if tt.goes {
 			done(t, e, "delete", "flunders."+group, "one", "-n", ns)
 			continue
 		}
-		g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "flunders."+group, "one", "-n", ns), "60s", "100ms").Should(gomega.Equal(tt.name))
+		g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "flunders."+group, "one", "-n", ns), "180s", "100ms").Should(gomega.Equal(tt.name))
 		g.Expect(refused(t, e, "delete", "flunders."+group, "one", "-n", ns)).To(gomega.ContainSubstring("ResourceDeletionProtection " + tt.name))
 		// The list of what hangs below leaves it out and says so.
 		other := e.Namespace(t)
 		g.Expect(e.Kubectl(t, "delete", "namespace", other, "--dry-run=server").Stderr).To(gomega.ContainSubstring("flunders." + group))
 		done(t, e, "delete", "rdp", tt.name)
-		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", "v1."+group), "60s", "100ms").Should(gomega.BeEmpty())
+		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", "v1."+group), "180s", "100ms").Should(gomega.BeEmpty())
 	}
 	done(t, e, "delete", "rdp", "asks-not")
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", "v1.without-admission.example.org"), "60s", "100ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", "v1.without-admission.example.org"), "180s", "100ms").Should(gomega.BeEmpty())
 }
 
 // An extension API server that does not answer holds up nothing but its own kinds,
@@ -99,7 +99,7 @@ func TestProtection_startsBesideABrokenAggregatedAPI(t *testing.T) {
 	g.Eventually(func() error {
 		_, err := discovery.ServerPreferredResources(finder)
 		return err
-	}, "60s", "200ms").Should(gomega.MatchError(gomega.ContainSubstring(group)))
+	}, "180s", "200ms").Should(gomega.MatchError(gomega.ContainSubstring(group)))
 
 	e.StartManager(t) // returns once it is ready
 	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [
@@ -107,16 +107,16 @@ func TestProtection_startsBesideABrokenAggregatedAPI(t *testing.T) {
 	defer func() {
 		end()
 		// Whoever takes marks off ends before the group leaves the cluster.
-		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", api.GetName()), "60s", "100ms").Should(gomega.BeEmpty())
+		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "apiservice", api.GetName()), "180s", "100ms").Should(gomega.BeEmpty())
 	}()
-	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "60s", "100ms").Should(gomega.Equal(ns))
-	g.Eventually(statusOf(t, e, ns, readyOf+` {.status.unenforceable[*].reason}`), "60s", "100ms").Should(gomega.Equal("False Unenforceable NoSuchKind"))
+	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "180s", "100ms").Should(gomega.Equal(ns))
+	g.Eventually(statusOf(t, e, ns, readyOf+` {.status.unenforceable[*].reason}`), "180s", "100ms").Should(gomega.Equal("False Unenforceable NoSuchKind"))
 
 	spec, err := json.Marshal(map[string]any{"spec": works.Object["spec"]})
 	if err != nil {
 		t.Fatal(err)
 	}
 	done(t, e, "patch", "apiservice", api.GetName(), "--type=merge", "-p", string(spec))
-	g.Eventually(statusOf(t, e, ns, readyOf), "60s", "100ms").Should(gomega.Equal("True Protected"))
+	g.Eventually(statusOf(t, e, ns, readyOf), "180s", "100ms").Should(gomega.Equal("True Protected"))
 	g.Expect(refused(t, e, "delete", "flunders."+group, "one", "-n", ns)).To(gomega.ContainSubstring("ResourceDeletionProtection " + ns))
 }

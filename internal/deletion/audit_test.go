@@ -56,8 +56,8 @@ func TestProtection_theAuditLogTellsWhichOneRefused(t *testing.T) {
 	for name, objects := range map[string]string{"a": "[one, two]", "b": "[two]"} {
 		protect(t, e, name, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`}], resourceNames: `+objects+`}]}`)
 	}
-	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "60s", "50ms").Should(gomega.Equal("a"))
-	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "60s", "50ms").Should(gomega.Equal("2" + v1alpha1.SeveralProtections))
+	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "180s", "50ms").Should(gomega.Equal("a"))
+	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "180s", "50ms").Should(gomega.Equal("2" + v1alpha1.SeveralProtections))
 
 	everything(t, e, "robot")
 	mayBypass(t, e, "robot", "a")
@@ -84,7 +84,7 @@ func TestProtection_theAuditLogTellsWhichOneRefused(t *testing.T) {
 		g.Eventually(func() int {
 			events = deletions(t, log, ns, tt.object)
 			return len(events)
-		}, "60s", "50ms").Should(gomega.Equal(before+1), tt.name)
+		}, "180s", "50ms").Should(gomega.Equal(before+1), tt.name)
 		last := events[before]
 		got := line{who(last), last.ResponseStatus.Code, last.Annotations["holdfast-deletion-protection/protection"]}
 		if diff := gocmp.Diff(tt.want, got); diff != "" {

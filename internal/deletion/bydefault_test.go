@@ -48,7 +48,7 @@ func TestByDefault_protectsTheKindsThatTheNamespaceDeclares(t *testing.T) {
 	declare(t, e, other, "")
 
 	dryRun := func(ns, object string) []string { return []string{"delete", object, "-n", ns, "--dry-run=server"} }
-	g.Eventually(func() int { return e.Kubectl(t, dryRun(ns, "configmaps/x")...).Code }, "60s", "100ms").ShouldNot(gomega.BeZero())
+	g.Eventually(func() int { return e.Kubectl(t, dryRun(ns, "configmaps/x")...).Code }, "180s", "100ms").ShouldNot(gomega.BeZero())
 	for _, object := range []string{"deployments.apps/web", "configmaps/x", "configmaps/owned"} {
 		g.Expect(refused(t, e, dryRun(ns, object)...)).To(gomega.ContainSubstring(object +
 			" is protected from deletion because its namespace declares that for its kind, by the annotation holdfast.dev/protect-by-default. " +
@@ -130,7 +130,7 @@ func byDefaultOverrides(t *testing.T, e *testkit.Env) {
 	c := asker(t, e, "", "alice")
 	endOne := ask(t, e, c, overrideOf(t, e, ns+"-x", "alice", cm))
 	defer endOne()
-	g.Eventually(stampOf(t, e, cm), "60s", "50ms").Should(gomega.Equal(ns + "-x"))
+	g.Eventually(stampOf(t, e, cm), "180s", "50ms").Should(gomega.Equal(ns + "-x"))
 	done(t, e, "delete", "configmap", "x", "-n", ns)
 	refused(t, e, "delete", "configmap", "y", "-n", ns)
 
@@ -140,14 +140,14 @@ func byDefaultOverrides(t *testing.T, e *testkit.Env) {
 	}
 	// Without its contents it would never come to an end.
 	end := ask(t, e, c, overrideOf(t, e, ns+"-alone", "alice", namespace))
-	g.Eventually(stampOf(t, e, namespace), "60s", "50ms").Should(gomega.Equal(ns + "-alone"))
+	g.Eventually(stampOf(t, e, namespace), "180s", "50ms").Should(gomega.Equal(ns + "-alone"))
 	refused(t, e, "delete", "namespace", ns, "--wait=false")
 	end()
 	all := overrideOf(t, e, ns, "alice", namespace)
 	all.Spec.IncludeContents = true
 	endAll := ask(t, e, c, all)
 	defer endAll()
-	g.Eventually(label(t, e, v1alpha1.OverrideContentsMark, "namespace", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(label(t, e, v1alpha1.OverrideContentsMark, "namespace", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	done(t, e, "delete", "namespace", ns, "--wait=false")
 	mustGo(t, e, namespace)
 }

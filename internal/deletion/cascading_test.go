@@ -119,7 +119,7 @@ func TestCascading_ofANamespace(t *testing.T) {
 			e.Apply(t, "", `{apiVersion: v1, kind: PersistentVolume, metadata: {name: `+ns+`}, spec: {storageClassName: "", capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /none}, claimRef: {namespace: `+ns+`, name: c}}}`)
 			g.Eventually(func() string {
 				return e.Kubectl(t, "get", "pvc", "c", "-n", ns, "-o", "jsonpath={.status.phase}").Stdout
-			}, "60s", "100ms").Should(gomega.Equal("Bound"))
+			}, "180s", "100ms").Should(gomega.Equal("Bound"))
 			used("persistentvolumeclaims/c is bound")
 			done(t, e, "delete", "pvc", "c", "-n", ns)
 			done(t, e, "delete", "namespace", ns, "--wait=false")
@@ -145,7 +145,7 @@ func TestCascading_ofACustomResourceDefinition(t *testing.T) {
 
 			e.Apply(t, ns, `{apiVersion: `+group+`/v1, kind: Widget, metadata: {name: w}}`)
 			// Holdfast knows a new kind a moment after the API server does.
-			g.Eventually(func() string { return e.Kubectl(t, "delete", "crd", crd, "--dry-run=server").Stderr }, "60s", "100ms").Should(gomega.ContainSubstring(
+			g.Eventually(func() string { return e.Kubectl(t, "delete", "crd", crd, "--dry-run=server").Stderr }, "180s", "100ms").Should(gomega.ContainSubstring(
 				"customresourcedefinitions.apiextensions.k8s.io/" + crd + " is not deleted while it is in use: widgets." + group + "/w is there. The label " + key + " protects it until then"))
 			refused(t, e, "delete", "crd", crd)
 			done(t, e, "delete", crd, "w", "-n", ns)
@@ -161,7 +161,7 @@ func TestCascading_byAProtection(t *testing.T) {
 	ns := e.Namespace(t)
 	end := protect(t, e, ns, `{mode: Cascading, message: ask us, protectedResources: [{resourceSelector: [{apiVersion: v1, kind: Namespace, name: `+ns+`}]}]}`)
 	defer end()
-	g.Eventually(statusOf(t, e, ns, readyOf), "60s", "50ms").Should(gomega.Equal("True Protected"))
+	g.Eventually(statusOf(t, e, ns, readyOf), "180s", "50ms").Should(gomega.Equal("True Protected"))
 	done(t, e, "delete", "namespace", ns, "--dry-run=server")
 	e.Apply(t, ns, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}`)
 	g.Expect(refused(t, e, "delete", "namespace", ns)).To(gomega.ContainSubstring(

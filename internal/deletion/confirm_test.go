@@ -53,7 +53,7 @@ func TestConfirm_closesTheMomentBetweenALabelAndItsMark(t *testing.T) {
 		g.Eventually(func() bool { // as soon as this replica knows the protections
 			err = e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, client.DryRunAll)
 			return apierrors.IsForbidden(err)
-		}, "60s", "50ms").Should(gomega.BeTrue(), "%s: %v", ns, err)
+		}, "180s", "50ms").Should(gomega.BeTrue(), "%s: %v", ns, err)
 		g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring(deletion.ConfirmName), gomega.ContainSubstring("1 protected object: configmaps/kept")))
 		g.Expect(label(t, e, v1alpha1.MarkedLabel, "namespace", ns)()).To(gomega.BeEmpty())
 	}
@@ -108,14 +108,14 @@ func TestConfirm_customResources(t *testing.T) {
 	gadget := `{apiVersion: ` + group + `/v1, kind: Gadget, metadata: {name: one, labels: {holdfast.dev/deletion-protected: Always}}}`
 	g.Eventually(func() string {
 		return e.KubectlInput(t, gadget, "apply", "-n", ns, "-f", "-").Stderr
-	}, "60s", "100ms").Should(gomega.BeEmpty())
+	}, "180s", "100ms").Should(gomega.BeEmpty())
 	if got := refused(t, e, "delete", "crd", crd); !strings.Contains(got, "gadgets."+group+"/one") {
 		t.Errorf("the refusal does not name the instance:\n%s", got)
 	}
-	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "crd", crd), "60s", "100ms").Should(gomega.Equal("true"))
+	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "crd", crd), "180s", "100ms").Should(gomega.Equal("true"))
 	g.Expect(refused(t, e, "delete", "crd", crd)).To(gomega.ContainSubstring("customresourcedefinitions.apiextensions.k8s.io/" + crd + " is not deleted because of what hangs below it: 1 protected object: "))
 	done(t, e, "label", "gadgets."+group, "one", "-n", ns, strict+"-")
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "crd", crd), "60s", "100ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "crd", crd), "180s", "100ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "crd", crd)
 }
 
@@ -142,10 +142,10 @@ spec:
 `)
 	g.Eventually(func() string {
 		return e.KubectlInput(t, `{apiVersion: example.org/v1, kind: Broken, metadata: {name: one}}`, "apply", "-n", ns, "-f", "-").Stderr
-	}, "60s", "100ms").Should(gomega.BeEmpty())
+	}, "180s", "100ms").Should(gomega.BeEmpty())
 	g.Eventually(func() string {
 		return e.Kubectl(t, "delete", "namespace", ns, "--dry-run=server").Stderr
-	}, "60s", "200ms").Should(gomega.And(
+	}, "180s", "200ms").Should(gomega.And(
 		gomega.ContainSubstring("because broken.example.org could not be looked at"),
 		gomega.ContainSubstring("kubectl annotate namespace "+ns+" holdfast.dev/delete-unchecked="+ns)))
 	done(t, e, "annotate", "namespace", ns, v1alpha1.DeleteUncheckedAnnotation+"="+ns)
@@ -174,7 +174,7 @@ func TestConfirm_withHoldfastDown(t *testing.T) {
 			}
 			ns, marked := e.Namespace(t), e.Namespace(t)
 			configMap(t, e, marked, "kept", strict+"=Always")
-			g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "namespace", marked), "60s", "100ms").Should(gomega.Equal("true"))
+			g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "namespace", marked), "180s", "100ms").Should(gomega.Equal("true"))
 			if err := process.Kill(); err != nil {
 				t.Fatal(err)
 			}

@@ -54,16 +54,16 @@ func TestConsequence_whatIsAboveIsMarked(t *testing.T) {
 	uid := e.Kubectl(t, "get", "statefulset", "db", "-n", ns, "-o", "jsonpath={.metadata.uid}").Stdout
 	e.Apply(t, ns, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, labels: {holdfast.dev/deletion-protected: Always}, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: `+uid+`}]}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
 
-	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns), "60s", "50ms").Should(gomega.Equal("true"))
-	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "statefulset", "db", "-n", ns), "60s", "50ms").Should(gomega.Equal("true"))
+	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns), "180s", "50ms").Should(gomega.Equal("true"))
+	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "statefulset", "db", "-n", ns), "180s", "50ms").Should(gomega.Equal("true"))
 	g.Expect(annotation(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns)()).To(gomega.Equal("1 protected object: persistentvolumeclaims/data"))
 
 	g.Expect(refused(t, e, "delete", "namespace", ns)).To(gomega.ContainSubstring("namespaces/" + ns + " is not deleted because of what hangs below it: 1 protected object: persistentvolumeclaims/data"))
 	g.Expect(refused(t, e, "delete", "statefulset", "db", "-n", ns)).To(gomega.ContainSubstring("statefulsets.apps/db is not deleted because of what hangs below it: 1 protected object: persistentvolumeclaims/data"))
 
 	done(t, e, "label", "pvc", "data", "-n", ns, strict+"-")
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "namespace", ns), "60s", "50ms").Should(gomega.BeEmpty())
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "statefulset", "db", "-n", ns), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "namespace", ns), "180s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "statefulset", "db", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "statefulset", "db", "-n", ns)
 }
 
@@ -99,16 +99,16 @@ spec:
     - "service-1"
 `)
 
-	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "deployment", "deployment-1", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
-	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "service", "service-1", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "deployment", "deployment-1", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "service", "service-1", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	g.Expect(refused(t, e, "delete", "deployment", "deployment-1", "-n", ns)).To(gomega.ContainSubstring("deployments.apps/deployment-1 is protected from deletion by ResourceDeletionProtection " + ns))
 	done(t, e, "delete", "deployment", "deployment-3", "-n", ns)
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "rdp", ns, "-o", `jsonpath={.status.matches} {.status.conditions[0].reason}`).Stdout
-	}, "60s", "100ms").Should(gomega.Equal(`{"kinds":[{"count":1,"kind":"Service"},{"count":2,"group":"apps","kind":"Deployment"}],"total":3} Protected`))
-	g.Eventually(func() string { return refused(t, e, "delete", "namespace", ns) }, "60s", "100ms").Should(gomega.ContainSubstring("3 protected objects: deployments.apps/deployment-1, deployments.apps/deployment-2, services/service-1"))
+	}, "180s", "100ms").Should(gomega.Equal(`{"kinds":[{"count":1,"kind":"Service"},{"count":2,"group":"apps","kind":"Deployment"}],"total":3} Protected`))
+	g.Eventually(func() string { return refused(t, e, "delete", "namespace", ns) }, "180s", "100ms").Should(gomega.ContainSubstring("3 protected objects: deployments.apps/deployment-1, deployments.apps/deployment-2, services/service-1"))
 	done(t, e, "delete", "rdp", ns)
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "deployment", "deployment-1", "-n", ns), "60s", "50ms").Should(gomega.BeEmpty())
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "namespace", ns), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "deployment", "deployment-1", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "namespace", ns), "180s", "50ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "namespace", ns, "--wait=false")
 }

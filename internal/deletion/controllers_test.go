@@ -48,7 +48,7 @@ spec:
 			pods := func(image string) func() int {
 				return func() int { return countPods(t, e, ns, image) }
 			}
-			g.Eventually(pods("one"), "60s", "50ms").Should(gomega.Equal(2))
+			g.Eventually(pods("one"), "180s", "50ms").Should(gomega.Equal(2))
 
 			var pod corev1.PodList
 			if err := e.Client.List(t.Context(), &pod, client.InNamespace(ns)); err != nil {
@@ -59,8 +59,8 @@ spec:
 			}
 
 			e.Apply(t, ns, deployment("two"))
-			g.Eventually(pods("two"), "60s", "50ms").Should(gomega.Equal(2), "the new pods do not come")
-			g.Eventually(pods("one"), "60s", "50ms").Should(gomega.Equal(0), "the old pods do not go")
+			g.Eventually(pods("two"), "180s", "50ms").Should(gomega.Equal(2), "the new pods do not come")
+			g.Eventually(pods("one"), "180s", "50ms").Should(gomega.Equal(0), "the old pods do not go")
 			g.Eventually(func() int {
 				playKubelet(t, e, ns) // the history is cleaned once the rollout is complete
 				var sets appsv1.ReplicaSetList
@@ -68,7 +68,7 @@ spec:
 					t.Fatal(err)
 				}
 				return len(sets.Items)
-			}, "60s", "100ms").Should(gomega.Equal(1), "the old ReplicaSet does not go")
+			}, "180s", "100ms").Should(gomega.Equal(1), "the old ReplicaSet does not go")
 		})
 	}
 }
@@ -99,17 +99,17 @@ spec:
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `)
 	pods := func() int { return countPods(t, e, ns, "one") }
-	g.Eventually(pods, "60s", "50ms").Should(gomega.Equal(2))
+	g.Eventually(pods, "180s", "50ms").Should(gomega.Equal(2))
 	if out := e.Kubectl(t, "scale", "-n", ns, "statefulset/db", "--replicas=1"); out.Code != 0 {
 		t.Fatalf("scale: %s", out.Stderr)
 	}
-	g.Eventually(pods, "60s", "50ms").Should(gomega.Equal(1), "the StatefulSet does not scale down")
+	g.Eventually(pods, "180s", "50ms").Should(gomega.Equal(1), "the StatefulSet does not scale down")
 
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "data-db-1"}}
 	g.Eventually(func() int {
 		mustStand(t, e, claim)
 		return len(claim.OwnerReferences)
-	}, "60s", "50ms").ShouldNot(gomega.BeZero(), "the claim is not retired")
+	}, "180s", "50ms").ShouldNot(gomega.BeZero(), "the claim is not retired")
 	mustStand(t, e, claim)
 	if err := e.Client.Patch(t.Context(), claim, mergeLabels(map[string]any{strict: nil})); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ spec:
 	g.Eventually(func() bool {
 		err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)
 		return apierrors.IsNotFound(err) || claim.DeletionTimestamp != nil
-	}, "60s", "50ms").Should(gomega.BeTrue(), "the claim is not collected once its label is gone")
+	}, "180s", "50ms").Should(gomega.BeTrue(), "the claim is not collected once its label is gone")
 }
 
 // Kubernetes copies a Service's labels onto its Endpoints and EndpointSlices.
@@ -142,13 +142,13 @@ func TestControllers_theEndpointsOfALabelledServiceFollowIt(t *testing.T) {
 		}
 		return len(slices.Items) + len(endpoints.Items)
 	}
-	g.Eventually(labelled, "60s", "50ms").Should(gomega.Equal(2), "the label is not copied")
+	g.Eventually(labelled, "180s", "50ms").Should(gomega.Equal(2), "the label is not copied")
 
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
 	if err := e.Client.Patch(t.Context(), service, mergeLabels(map[string]any{strict: nil})); err != nil {
 		t.Fatal(err)
 	}
-	g.Eventually(labelled, "60s", "50ms").Should(gomega.BeZero(), "the copies keep the label that their Service lost")
+	g.Eventually(labelled, "180s", "50ms").Should(gomega.BeZero(), "the copies keep the label that their Service lost")
 
 	if err := e.Client.Patch(t.Context(), service, mergeLabels(map[string]any{karmada: "Always"})); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestControllers_theEndpointsOfALabelledServiceFollowIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		return len(slices.Items)
-	}, "60s", "50ms").Should(gomega.Equal(1))
+	}, "180s", "50ms").Should(gomega.Equal(1))
 	if err := e.Client.Patch(t.Context(), service, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"selector":null}}`))); err != nil {
 		t.Fatal(err)
 	}
@@ -186,13 +186,13 @@ spec:
     metadata: {labels: {app: web, holdfast.dev/deletion-protected: Always}}
     spec: {containers: [{name: c, image: one}]}
 `)
-	g.Eventually(func() int { return countPods(t, e, ns, "one") }, "60s", "50ms").Should(gomega.Equal(2))
+	g.Eventually(func() int { return countPods(t, e, ns, "one") }, "180s", "50ms").Should(gomega.Equal(2))
 	if err := e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 		t.Fatal(err)
 	}
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(e.Client.Get(t.Context(), client.ObjectKey{Name: ns}, &corev1.Namespace{}))
-	}, "90s", "100ms").Should(gomega.BeTrue(), "the namespace does not finish")
+	}, "180s", "100ms").Should(gomega.BeTrue(), "the namespace does not finish")
 }
 
 // What the label cannot do for a pod that stands alone: whoever may create
@@ -221,7 +221,7 @@ func TestControllers_historyIsCleanedUp(t *testing.T) {
 		e.Apply(t, ns, daemons(image))
 		g.Eventually(func() string {
 			return e.Kubectl(t, "get", "controllerrevisions", "-n", ns, "-o", "jsonpath={.items[*].data.spec.template.spec.containers[0].image}").Stdout
-		}, "60s", "100ms").Should(gomega.Equal(image), "old revisions stay, or the new one does not come")
+		}, "180s", "100ms").Should(gomega.Equal(image), "old revisions stay, or the new one does not come")
 	}
 	// A Job without labels takes those of its template, and would be protected itself.
 	e.Apply(t, ns, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, labels: {app: j}}, spec: {ttlSecondsAfterFinished: 0, template: {metadata: {labels: {holdfast.dev/deletion-protected: Always}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`)
@@ -231,7 +231,7 @@ func TestControllers_historyIsCleanedUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		return len(pods.Items)
-	}, "60s", "100ms").Should(gomega.Equal(1))
+	}, "180s", "100ms").Should(gomega.Equal(1))
 	pods.Items[0].Status.Phase = corev1.PodSucceeded
 	if err := e.Client.Status().Update(t.Context(), &pods.Items[0]); err != nil {
 		t.Fatal(err)

@@ -81,9 +81,9 @@ func TestDenials_whoMayPostAndTwoReplicas(t *testing.T) {
 		return strings.TrimSpace(out.Stdout)
 	}
 	protect(t, e, "mine", `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: mine}]}]}`)
-	g.Eventually(statusOf(t, e, "mine", readyOf), "60s", "100ms").Should(gomega.Equal("True Protected"))
+	g.Eventually(statusOf(t, e, "mine", readyOf), "180s", "100ms").Should(gomega.Equal("True Protected"))
 	poster, nobody := token("holdfast-audit"), token("holdfast-guard")
-	g.Eventually(func() int { return post(t, other.Webhooks, nobody, "{}") }, "60s", "50ms").Should(gomega.Equal(http.StatusForbidden), "not ready")
+	g.Eventually(func() int { return post(t, other.Webhooks, nobody, "{}") }, "180s", "50ms").Should(gomega.Equal(http.StatusForbidden), "not ready")
 
 	forged := refusals(t, "mine", 1)
 	for _, tt := range []struct {
@@ -106,7 +106,7 @@ func TestDenials_whoMayPostAndTwoReplicas(t *testing.T) {
 
 	// No denial, and that is known.
 	g.Expect(post(t, e.Manager.Webhooks, poster, refusals(t, "mine", 0))).To(gomega.Equal(http.StatusOK))
-	g.Eventually(statusOf(t, e, "mine", `{.status.denials}`), "60s", "200ms").Should(gomega.Equal(`{"count":0}`))
+	g.Eventually(statusOf(t, e, "mine", `{.status.denials}`), "180s", "200ms").Should(gomega.Equal(`{"count":0}`))
 
 	// Both replicas count, and one hears the same twice.
 	first := refusals(t, "mine", 3)
@@ -117,7 +117,7 @@ func TestDenials_whoMayPostAndTwoReplicas(t *testing.T) {
 	} {
 		g.Expect(post(t, p.webhooks, poster, p.body)).To(gomega.Equal(http.StatusOK))
 	}
-	g.Eventually(denialsOf(t, e, "mine"), "60s", "200ms").Should(gomega.Equal("7"))
+	g.Eventually(denialsOf(t, e, "mine"), "180s", "200ms").Should(gomega.Equal("7"))
 	g.Expect(e.Metric(t, "holdfast_deletion_denials_total")).To(gomega.BeEquivalentTo(3))
 	last, err := time.Parse(time.RFC3339, statusOf(t, e, "mine", `{.status.denials.last}`)())
 	if err != nil || last.Before(before.Add(-time.Minute)) || last.After(before.Add(time.Minute)) {

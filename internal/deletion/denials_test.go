@@ -72,7 +72,7 @@ func audited(t *testing.T) (e *testkit.Env, start func()) {
 				t.Log(err)
 			}
 			return s.Data[key]
-		}, "60s", "100ms").ShouldNot(gomega.BeEmpty())
+		}, "180s", "100ms").ShouldNot(gomega.BeEmpty())
 		return string(s.Data[key])
 	}
 	write("token", secret("holdfast-audit", "token"))
@@ -116,11 +116,11 @@ func TestDenials_ofARealAPIServer(t *testing.T) {
 	empty := e.Namespace(t)
 	protect(t, e, empty, `{mode: Cascading, protectedResources: [{resourceSelector: [{apiVersion: v1, kind: Namespace, name: `+empty+`}]}]}`)
 	e.Apply(t, ns, deployment("web", "1"))
-	done(t, e, "wait", "--for=create", "serviceaccount/default", "-n", empty, "--timeout=60s") // after the restart
+	done(t, e, "wait", "--for=create", "serviceaccount/default", "-n", empty, "--timeout=180s") // after the restart
 	e.Apply(t, empty, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}`)
-	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "60s", "50ms").Should(gomega.Equal(mine))
-	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "60s", "50ms").Should(gomega.Equal("2_protections"))
-	g.Eventually(label(t, e, "holdfast.dev/protected-while-used-by", "deployment", "web", "-n", ns), "60s", "50ms").ShouldNot(gomega.BeEmpty())
+	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "180s", "50ms").Should(gomega.Equal(mine))
+	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "180s", "50ms").Should(gomega.Equal("2_protections"))
+	g.Eventually(label(t, e, "holdfast.dev/protected-while-used-by", "deployment", "web", "-n", ns), "180s", "50ms").ShouldNot(gomega.BeEmpty())
 
 	// What does not count comes first, so that it has come when what counts has.
 	user := "system:serviceaccount:" + ns + ":pipeline"
@@ -162,24 +162,24 @@ func TestDenials_ofARealAPIServer(t *testing.T) {
 	mustStand(t, e, one)
 
 	want := fmt.Sprint(1 + 1 + again + 1)
-	g.Eventually(denialsOf(t, e, mine), "60s", "200ms").Should(gomega.Equal(want))
-	g.Eventually(denialsOf(t, e, second), "60s", "100ms").Should(gomega.Equal("1"))
-	g.Eventually(denialsOf(t, e, ns+"-used"), "60s", "100ms").Should(gomega.Equal("1"))
-	g.Eventually(denialsOf(t, e, empty), "60s", "100ms").Should(gomega.Equal("1"))
-	g.Eventually(denialsOf(t, e, idle), "60s", "100ms").Should(gomega.Equal("0"))
-	g.Eventually(statusOf(t, e, second, `{.status.observedGeneration} `+readyOf), "60s", "100ms").Should(gomega.Equal(fmt.Sprint(1+again) + " True Protected"))
+	g.Eventually(denialsOf(t, e, mine), "180s", "200ms").Should(gomega.Equal(want))
+	g.Eventually(denialsOf(t, e, second), "180s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(denialsOf(t, e, ns+"-used"), "180s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(denialsOf(t, e, empty), "180s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(denialsOf(t, e, idle), "180s", "100ms").Should(gomega.Equal("0"))
+	g.Eventually(statusOf(t, e, second, `{.status.observedGeneration} `+readyOf), "180s", "100ms").Should(gomega.Equal(fmt.Sprint(1+again) + " True Protected"))
 	g.Expect(e.Metric(t, "holdfast_deletion_denials_total")).To(gomega.BeEquivalentTo(1 + 1 + 1 + 1 + again + 1))
 	g.Expect(e.Kubectl(t, "get", "rdp", mine, "--no-headers").Stdout).To(gomega.MatchRegexp(`^` + mine + ` +Always +2 +` + want + ` +True `))
 
 	// The end of a process writes what it has counted; the next one goes on.
 	forbidden(e.Client, one)
-	g.Eventually(func() float64 { return e.Metric(t, "holdfast_deletion_denials_total") }, "60s", "20ms").Should(gomega.BeEquivalentTo(1 + 1 + 1 + 1 + again + 1 + 1))
+	g.Eventually(func() float64 { return e.Metric(t, "holdfast_deletion_denials_total") }, "180s", "20ms").Should(gomega.BeEquivalentTo(1 + 1 + 1 + 1 + again + 1 + 1))
 	if err := e.Manager.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	g.Expect(denialsOf(t, e, mine)()).To(gomega.Equal(fmt.Sprint(1 + 1 + again + 1 + 1)))
 	start()
 	forbidden(e.Client, one)
-	g.Eventually(denialsOf(t, e, mine), "60s", "200ms").Should(gomega.Equal(fmt.Sprint(1 + 1 + again + 1 + 2)))
+	g.Eventually(denialsOf(t, e, mine), "180s", "200ms").Should(gomega.Equal(fmt.Sprint(1 + 1 + again + 1 + 2)))
 	mustStand(t, e, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: two.Name}})
 }

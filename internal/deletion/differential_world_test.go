@@ -84,7 +84,7 @@ func newDiffWorld(t testing.TB) *diffWorld {
 	w.install(t)
 	gomega.NewWithT(t).Eventually(func() error {
 		return w.env.Client.Delete(t.Context(), probe.DeepCopy(), client.DryRunAll)
-	}, "60s", "50ms").Should(gomega.Succeed(), "the API server does not see that the namespace goes with what is in it")
+	}, "180s", "50ms").Should(gomega.Succeed(), "the API server does not see that the namespace goes with what is in it")
 	return w
 }
 
@@ -234,7 +234,7 @@ func (w *diffWorld) refuse(t testing.TB, name, condition string, request func() 
 	gomega.NewWithT(t).Eventually(func() bool {
 		err := request()
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+name+"'")
-	}, "60s", "50ms").Should(gomega.BeTrue(), "the API server does not act on the policy %s", name)
+	}, "180s", "50ms").Should(gomega.BeTrue(), "the API server does not act on the policy %s", name)
 }
 
 // warnings collects what the API server warned of in one client's last request.

@@ -25,7 +25,7 @@ func TestEscape_givingAProtectedObjectAnOwner(t *testing.T) {
 	everything(t, e, "editor-"+ns)
 	e.Apply(t, ns, `{apiVersion: batch/v1, kind: Job, metadata: {name: backup}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`)
 	protectOne(t, e, ns, "batch/v1", "Job", "backup")
-	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "job", "backup", "-n", ns), "60s", "100ms").Should(gomega.Equal(ns))
+	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "job", "backup", "-n", ns), "180s", "100ms").Should(gomega.Equal(ns))
 	owner := `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"nothing","uid":"00000000-0000-0000-0000-000000000000","controller":true}]}}`
 	g.Expect(refused(t, e, "patch", "job", "backup", "-n", ns, "--type=merge", "-p", owner, "--as=editor-"+ns)).
 		To(gomega.ContainSubstring("it would be deleted together with the owner that is added or changed"))
@@ -63,9 +63,9 @@ func TestEscape_aDefinitionThatIsNotServedAnyMore(t *testing.T) {
 	relic := `{apiVersion: ` + group + `/v1, kind: Relic, metadata: {name: one, labels: {holdfast.dev/deletion-protected: Always}}}`
 	g.Eventually(func() string {
 		return e.KubectlInput(t, relic, "apply", "-n", ns, "-f", "-").Stderr
-	}, "60s", "100ms").Should(gomega.BeEmpty())
+	}, "180s", "100ms").Should(gomega.BeEmpty())
 	marked := label(t, e, v1alpha1.HoldsProtectedMark, "crd", crd)
-	g.Eventually(marked, "60s", "100ms").Should(gomega.Equal("true"))
+	g.Eventually(marked, "180s", "100ms").Should(gomega.Equal("true"))
 	e.Apply(t, "", definition("false"))
 	g.Consistently(marked, "4s", "200ms").Should(gomega.Equal("true"), "Holdfast took the mark off itself")
 	refused(t, e, "delete", "crd", crd)
@@ -73,7 +73,7 @@ func TestEscape_aDefinitionThatIsNotServedAnyMore(t *testing.T) {
 	e.Apply(t, "", definition("true"))
 	g.Eventually(func() int {
 		return e.Kubectl(t, "label", "relics."+group, "one", "-n", ns, strict+"-").Code
-	}, "60s", "200ms").Should(gomega.BeZero())
-	g.Eventually(marked, "60s", "100ms").Should(gomega.BeEmpty())
+	}, "180s", "200ms").Should(gomega.BeZero())
+	g.Eventually(marked, "180s", "100ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "crd", crd)
 }

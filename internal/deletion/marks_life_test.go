@@ -35,12 +35,12 @@ func TestMarks_holdWhileHoldfastIsDownAndAreNotWrittenAgain(t *testing.T) {
 	configMap(t, e, ns, "later")
 	selectConfigMaps(t, e, ns, "mine", "selected, later")
 	two := func() string { return annotation(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns)() }
-	g.Eventually(two, "60s", "100ms").Should(gomega.HavePrefix("3 protected objects"))
-	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "configmap", "selected", "-n", ns), "60s", "100ms").Should(gomega.Equal("true"))
+	g.Eventually(two, "180s", "100ms").Should(gomega.HavePrefix("3 protected objects"))
+	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "configmap", "selected", "-n", ns), "180s", "100ms").Should(gomega.Equal("true"))
 	status := func() string {
 		return e.Kubectl(t, "get", "rdp", "mine", "-o", "jsonpath={.status.matches.total}").Stdout
 	}
-	g.Eventually(status, "60s", "100ms").Should(gomega.Equal("2"))
+	g.Eventually(status, "180s", "100ms").Should(gomega.Equal("2"))
 	if err := e.Manager.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func TestMarks_holdWhileHoldfastIsDownAndAreNotWrittenAgain(t *testing.T) {
 	before := versions()
 	e.Manager = e.StartManager(t)
 	known := func() float64 { return e.Metric(t, "holdfast_deletion_known_objects") }
-	g.Eventually(known, "60s", "100ms").Should(gomega.BeNumerically(">=", 4))
-	g.Eventually(func() float64 { return e.Metric(t, "holdfast_deletion_watches_unsynced") }, "60s", "100ms").Should(gomega.BeZero())
+	g.Eventually(known, "180s", "100ms").Should(gomega.BeNumerically(">=", 4))
+	g.Eventually(func() float64 { return e.Metric(t, "holdfast_deletion_watches_unsynced") }, "180s", "100ms").Should(gomega.BeZero())
 	g.Consistently(func() string {
 		return fmt.Sprintf("%s %v writes", versions(), e.Metric(t, "holdfast_marks_writes_total"))
 	}, "4s", "200ms").Should(gomega.Equal(before + " 0 writes"))
@@ -67,8 +67,8 @@ func TestMarks_holdWhileHoldfastIsDownAndAreNotWrittenAgain(t *testing.T) {
 	done(t, e, "delete", "rdp", "mine")
 	configMap(t, e, ns, "new", strict+"=Always")
 	e.Manager = e.StartManager(t)
-	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "configmap", "selected", "-n", ns), "60s", "100ms").Should(gomega.BeEmpty())
-	g.Eventually(two, "60s", "100ms").Should(gomega.Equal("2 protected objects: configmaps/new, secrets/labelled"))
+	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "configmap", "selected", "-n", ns), "180s", "100ms").Should(gomega.BeEmpty())
+	g.Eventually(two, "180s", "100ms").Should(gomega.Equal("2 protected objects: configmaps/new, secrets/labelled"))
 	done(t, e, "delete", "configmap", "later", "-n", ns)
 }
 
@@ -87,18 +87,18 @@ func TestMarks_followChainsOfOwnersAndComeBack(t *testing.T) {
 	}
 	done(t, e, "label", "configmap", "bottom", "-n", ns, strict+"=Always")
 	for _, name := range []string{"top", "middle"} {
-		g.Eventually(annotation(t, e, v1alpha1.HoldsProtectedMark, "configmap", name, "-n", ns), "60s", "100ms").
+		g.Eventually(annotation(t, e, v1alpha1.HoldsProtectedMark, "configmap", name, "-n", ns), "180s", "100ms").
 			Should(gomega.Equal("1 protected object: configmaps/bottom"))
 	}
 	g.Expect(refused(t, e, "delete", "configmap", "top", "-n", ns)).To(gomega.ContainSubstring("configmaps/bottom"))
 	done(t, e, "delete", "configmap", "top", "-n", ns, "--cascade=orphan", "--dry-run=server")
 
 	done(t, e, "label", "configmap", "top", "-n", ns, v1alpha1.HoldsProtectedMark+"-", v1alpha1.MarkedLabel+"-")
-	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "configmap", "top", "-n", ns), "60s", "100ms").Should(gomega.Equal("true"))
+	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "configmap", "top", "-n", ns), "180s", "100ms").Should(gomega.Equal("true"))
 
 	done(t, e, "label", "configmap", "bottom", "-n", ns, strict+"-")
 	for _, name := range []string{"top", "middle"} {
-		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", name, "-n", ns), "60s", "100ms").Should(gomega.BeEmpty())
+		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", name, "-n", ns), "180s", "100ms").Should(gomega.BeEmpty())
 	}
 	done(t, e, "delete", "configmap", "top", "-n", ns)
 }
@@ -115,9 +115,9 @@ func TestMarks_serviceWithReadyEndpoints(t *testing.T) {
 	slice("false")
 	done(t, e, "delete", "service", "web", "-n", ns, "--dry-run=server")
 	slice("true")
-	g.Eventually(label(t, e, v1alpha1.InUseMark, "service", "web", "-n", ns), "60s", "100ms").Should(gomega.Equal("true"))
+	g.Eventually(label(t, e, v1alpha1.InUseMark, "service", "web", "-n", ns), "180s", "100ms").Should(gomega.Equal("true"))
 	g.Expect(refused(t, e, "delete", "service", "web", "-n", ns)).To(gomega.ContainSubstring("services/web is protected from deletion while it is in use by the label " + strict))
 	slice("false")
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "service", "web", "-n", ns), "60s", "100ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "service", "web", "-n", ns), "180s", "100ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "service", "web", "-n", ns)
 }

@@ -32,7 +32,7 @@ func protectOne(t testing.TB, e *testkit.Env, ns, apiVersion, kind, name string)
 	t.Cleanup(func() {
 		_ = client.IgnoreNotFound(e.Client.Delete(context.WithoutCancel(t.Context()), &v1alpha1.ResourceDeletionProtection{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
 	})
-	gomega.NewWithT(t).Eventually(label(t, e, v1alpha1.ProtectedByMark, kind, name, "-n", ns), "60s", "50ms").
+	gomega.NewWithT(t).Eventually(label(t, e, v1alpha1.ProtectedByMark, kind, name, "-n", ns), "180s", "50ms").
 		Should(gomega.Equal(ns), "%s/%s is not marked", kind, name)
 }
 
@@ -170,7 +170,7 @@ func TestMarks_nobodyChangesOne(t *testing.T) {
 		if value, ok := taken.Labels[key]; ok {
 			t.Errorf("the mark is %q after it was taken away", value)
 		}
-		gomega.NewWithT(t).Eventually(has, "60s", "50ms").Should(gomega.Equal(ns))
+		gomega.NewWithT(t).Eventually(has, "180s", "50ms").Should(gomega.Equal(ns))
 	})
 }
 
@@ -221,12 +221,12 @@ func TestMarks_aMarkedDeploymentRollsOut(t *testing.T) {
 		return out
 	}
 	e.Apply(t, ns, deployment("one"))
-	g.Eventually(replicaSets, "60s", "50ms").Should(gomega.HaveKey("one"))
+	g.Eventually(replicaSets, "180s", "50ms").Should(gomega.HaveKey("one"))
 	protectOne(t, e, ns, "apps/v1", "Deployment", "web")
 	e.Apply(t, ns, deployment("two"))
-	g.Eventually(replicaSets, "60s", "50ms").Should(gomega.HaveKey("two"), "the rollout is held up")
+	g.Eventually(replicaSets, "180s", "50ms").Should(gomega.HaveKey("two"), "the rollout is held up")
 	for image, r := range replicaSets() {
-		g.Eventually(func() string { return replicaSets()[image].Annotations[v1alpha1.ProtectedByMark] }, "60s", "50ms").
+		g.Eventually(func() string { return replicaSets()[image].Annotations[v1alpha1.ProtectedByMark] }, "180s", "50ms").
 			Should(gomega.Equal(ns+" (ask Ann)"), "the annotation is not copied to %s", r.Name)
 		for _, key := range v1alpha1.Marks {
 			if value, ok := replicaSets()[image].Labels[key]; ok {
@@ -268,16 +268,16 @@ func TestMarks_theEndpointsOfAMarkedServiceFollowIt(t *testing.T) {
 			}
 		}
 		return addresses
-	}, "60s", "50ms").Should(gomega.Equal([]string{"192.0.2.1"}), "the EndpointSlice does not follow")
+	}, "180s", "50ms").Should(gomega.Equal([]string{"192.0.2.1"}), "the EndpointSlice does not follow")
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "endpoints", "web", "-n", ns, "-o", "jsonpath={.subsets[*].addresses[*].ip}").Stdout
-	}, "60s", "100ms").Should(gomega.Equal("192.0.2.1"), "the Endpoints do not follow")
+	}, "180s", "100ms").Should(gomega.Equal("192.0.2.1"), "the Endpoints do not follow")
 	writes := func() string {
 		return e.Kubectl(t, "get", "endpointslices", "-n", ns, "-o", "jsonpath={.items[*].metadata.generation}").Stdout
 	}
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "endpointslices", "-n", ns, "-l", v1alpha1.ProtectedByMark+"="+ns, "-o", "name").Stdout
-	}, "60s", "100ms").ShouldNot(gomega.BeEmpty())
+	}, "180s", "100ms").ShouldNot(gomega.BeEmpty())
 	before := writes()
 	g.Consistently(writes, "3s", "200ms").Should(gomega.Equal(before), "somebody goes on writing the EndpointSlice")
 }

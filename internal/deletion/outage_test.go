@@ -80,7 +80,7 @@ func TestOutage_theModeChangesByPlainKubectlWithTheManagerDead(t *testing.T) {
 			out := e.Kubectl(t, "delete", "-n", ns, "configmap/x", "--dry-run=server")
 			return (out.Code != 0) == step.wantRefused && strings.Contains(out.Stderr, step.wantWarning) &&
 				(step.wantWarning != "" || step.wantRefused || !strings.Contains(out.Stderr, "protected"))
-		}, "60s", "100ms").Should(gomega.BeTrue(), "with %s", step.actions)
+		}, "180s", "100ms").Should(gomega.BeTrue(), "with %s", step.actions)
 	}
 }
 
@@ -104,7 +104,7 @@ data:
     deletion: {labels: {karmada: Strict, kruise: Ignore}, workloadControllers: ["`+operator+`"]}
 `)
 	kruised := configMap(t, e, ns, "kruise", kruise+"=Always")
-	g.Eventually(func() error { return e.Client.Delete(t.Context(), kruised, client.DryRunAll) }, "60s", "100ms").Should(gomega.Succeed(), "an ignored label protects")
+	g.Eventually(func() error { return e.Client.Delete(t.Context(), kruised, client.DryRunAll) }, "180s", "100ms").Should(gomega.Succeed(), "an ignored label protects")
 
 	off := mergeLabels(map[string]any{karmada: nil})
 	kept := configMap(t, e, ns, "karmada", karmada+"=Always")

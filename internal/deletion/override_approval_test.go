@@ -39,7 +39,7 @@ func TestOverride_waitsForASecondPerson(t *testing.T) {
 	o.Spec.Duration = "2h"
 	ask(t, e, e.As(t, "alice"), o)
 
-	g.Eventually(phase(t, e, "x"), "60s", "50ms").Should(gomega.Equal(v1alpha1.OverrideWaiting))
+	g.Eventually(phase(t, e, "x"), "180s", "50ms").Should(gomega.Equal(v1alpha1.OverrideWaiting))
 	g.Expect(messageOf(t, e, "x")).To(gomega.Equal("a second person must consent, who may unprotect the target: kubectl holdfast override approve x"))
 	g.Consistently(stampOf(t, e, cm), "1s", "100ms").Should(gomega.BeEmpty())
 	if err := tryDelete(t.Context(), e.Client, cm); !apierrors.IsForbidden(err) {
@@ -61,8 +61,8 @@ func TestOverride_waitsForASecondPerson(t *testing.T) {
 	if err := consent("bob", "bob"); err != nil {
 		t.Fatalf("a second person consents: %v", err)
 	}
-	g.Eventually(phase(t, e, "x"), "60s", "50ms").Should(gomega.Equal(v1alpha1.OverrideActive))
-	g.Eventually(stampOf(t, e, cm), "60s", "50ms").Should(gomega.Equal("x"))
+	g.Eventually(phase(t, e, "x"), "180s", "50ms").Should(gomega.Equal(v1alpha1.OverrideActive))
+	g.Eventually(stampOf(t, e, cm), "180s", "50ms").Should(gomega.Equal("x"))
 	// For whoever may delete it, not for whoever asked.
 	if err := e.As(t, "alice").Delete(t.Context(), cm); !apierrors.IsForbidden(err) {
 		t.Errorf("by one who may not delete ConfigMaps: got %v, want a 403", err)
@@ -70,7 +70,7 @@ func TestOverride_waitsForASecondPerson(t *testing.T) {
 	if err := e.Client.Delete(t.Context(), cm); err != nil {
 		t.Errorf("after consent: %v", err)
 	}
-	g.Eventually(phase(t, e, "x"), "60s", "50ms").Should(gomega.Equal(v1alpha1.OverrideUsed))
+	g.Eventually(phase(t, e, "x"), "180s", "50ms").Should(gomega.Equal(v1alpha1.OverrideUsed))
 	g.Expect(e.Kubectl(t, "get", "dov", "x", "--no-headers").Stdout).To(gomega.MatchRegexp(`^x +ConfigMap +` + ns + ` +x +Used +alice +bob +20`))
 }
 
@@ -88,7 +88,7 @@ func TestOverride_withHoldfastDown(t *testing.T) {
 		ask(t, e, c, o)
 	}
 	for name, cm := range made {
-		g.Eventually(stampOf(t, e, cm), "60s", "20ms").Should(gomega.Equal(name))
+		g.Eventually(stampOf(t, e, cm), "180s", "20ms").Should(gomega.Equal(name))
 	}
 	if err := e.Manager.Kill(); err != nil {
 		t.Fatal(err)
@@ -105,24 +105,24 @@ func TestOverride_withHoldfastDown(t *testing.T) {
 	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: "short"}, short); err != nil {
 		t.Fatal(err)
 	}
-	g.Eventually(time.Now, "20s", "100ms").Should(gomega.BeTemporally(">", short.Status.ExpiresAt.Time))
+	g.Eventually(time.Now, "180s", "100ms").Should(gomega.BeTemporally(">", short.Status.ExpiresAt.Time))
 	version := func() string {
 		return e.Kubectl(t, "get", "configmap", "long", "-n", ns, "-o", "jsonpath={.metadata.resourceVersion}").Stdout
 	}
 	before := version()
 
 	e.Manager = e.StartManager(t)
-	g.Eventually(phase(t, e, "short"), "60s", "100ms").Should(gomega.Equal(v1alpha1.OverrideExpired))
+	g.Eventually(phase(t, e, "short"), "180s", "100ms").Should(gomega.Equal(v1alpha1.OverrideExpired))
 	for _, name := range []string{"short", "retracted"} {
-		g.Eventually(stampOf(t, e, made[name]), "60s", "50ms").Should(gomega.BeEmpty(), name)
+		g.Eventually(stampOf(t, e, made[name]), "180s", "50ms").Should(gomega.BeEmpty(), name)
 		if err := tryDelete(t.Context(), e.Client, made[name]); !apierrors.IsForbidden(err) {
 			t.Errorf("%s, after Holdfast came back: got %v, want a 403", name, err)
 		}
 	}
-	g.Eventually(phase(t, e, "used"), "60s", "100ms").Should(gomega.Equal(v1alpha1.OverrideUsed))
+	g.Eventually(phase(t, e, "used"), "180s", "100ms").Should(gomega.Equal(v1alpha1.OverrideUsed))
 	g.Consistently(version, "2s", "100ms").Should(gomega.Equal(before), "the restart wrote to the target of an override that stays in force")
 	g.Expect(phase(t, e, "long")()).To(gomega.Equal(v1alpha1.OverrideActive))
 	// The new leader ends it as the old one would have.
 	done(t, e, "delete", "dov", "long")
-	g.Eventually(stampOf(t, e, made["long"]), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(stampOf(t, e, made["long"]), "180s", "50ms").Should(gomega.BeEmpty())
 }

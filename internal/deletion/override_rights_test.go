@@ -87,7 +87,7 @@ func TestOverride_cannotBeChanged(t *testing.T) {
 	o := overrideOf(t, e, ns, user, cm)
 	end := ask(t, e, c, o)
 	defer end()
-	gomega.NewWithT(t).Eventually(phase(t, e, ns), "60s", "50ms").Should(gomega.Equal(v1alpha1.OverrideActive))
+	gomega.NewWithT(t).Eventually(phase(t, e, ns), "180s", "50ms").Should(gomega.Equal(v1alpha1.OverrideActive))
 
 	const unchangeable = "an override cannot be changed, only approved; ask for another one"
 	consent := func(name string) string { return `{"spec":{"approvedBy":"` + name + `"}}` }

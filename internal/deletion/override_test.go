@@ -122,11 +122,11 @@ func TestOverride_letsOneObjectGo(t *testing.T) {
 				defer end()
 			}
 			cm := configMap(t, e, ns, tt.name, tt.labels...)
-			g.Eventually(func() bool { return apierrors.IsForbidden(tryDelete(t.Context(), c, cm)) }, "60s", "50ms").Should(gomega.BeTrue(), "it is not protected")
+			g.Eventually(func() bool { return apierrors.IsForbidden(tryDelete(t.Context(), c, cm)) }, "180s", "50ms").Should(gomega.BeTrue(), "it is not protected")
 			endOverride := ask(t, e, c, overrideOf(t, e, name, user, cm))
 			defer endOverride()
 
-			g.Eventually(stampOf(t, e, cm), "60s", "50ms").Should(gomega.Equal(name))
+			g.Eventually(stampOf(t, e, cm), "180s", "50ms").Should(gomega.Equal(name))
 			g.Expect(phase(t, e, name)()).To(gomega.Equal(v1alpha1.OverrideActive))
 			// A dry run uses nothing up.
 			for range 2 {
@@ -139,11 +139,11 @@ func TestOverride_letsOneObjectGo(t *testing.T) {
 			if err := c.Delete(t.Context(), cm); err != nil {
 				t.Fatal(err)
 			}
-			g.Eventually(phase(t, e, name), "60s", "50ms").Should(gomega.Equal(v1alpha1.OverrideUsed))
+			g.Eventually(phase(t, e, name), "180s", "50ms").Should(gomega.Equal(v1alpha1.OverrideUsed))
 			g.Expect(messageOf(t, e, name)).To(gomega.Equal("the target was deleted while the override was in force"))
 
 			again := configMap(t, e, ns, tt.name, tt.labels...)
-			g.Eventually(func() bool { return apierrors.IsForbidden(tryDelete(t.Context(), c, again)) }, "60s", "50ms").Should(gomega.BeTrue(), "a new object of that name is not protected")
+			g.Eventually(func() bool { return apierrors.IsForbidden(tryDelete(t.Context(), c, again)) }, "180s", "50ms").Should(gomega.BeTrue(), "a new object of that name is not protected")
 			g.Consistently(stampOf(t, e, again), "500ms", "50ms").Should(gomega.BeEmpty())
 			g.Expect(phase(t, e, name)()).To(gomega.Equal(v1alpha1.OverrideUsed))
 		})
@@ -175,7 +175,7 @@ func TestOverride_ofWhatIsNotThereIsInvalid(t *testing.T) {
 		o := overrideOf(t, e, name, user, cm)
 		tt.change(&o.Spec.Target)
 		end := ask(t, e, c, o)
-		g.Eventually(phase(t, e, name), "60s", "50ms").Should(gomega.Equal(v1alpha1.OverrideInvalid), tt.name)
+		g.Eventually(phase(t, e, name), "180s", "50ms").Should(gomega.Equal(v1alpha1.OverrideInvalid), tt.name)
 		g.Expect(messageOf(t, e, name)).To(gomega.Equal(tt.want), tt.name)
 		end()
 	}
@@ -187,7 +187,7 @@ func TestOverride_ofWhatIsNotThereIsInvalid(t *testing.T) {
 	late := overrideOf(t, e, ns, user, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late", Namespace: ns, UID: "unknown"}})
 	endLate := ask(t, e, c, late)
 	defer endLate()
-	g.Eventually(phase(t, e, ns), "60s", "50ms").Should(gomega.Equal(v1alpha1.OverrideInvalid))
+	g.Eventually(phase(t, e, ns), "180s", "50ms").Should(gomega.Equal(v1alpha1.OverrideInvalid))
 	o := configMap(t, e, ns, "late", strict+"=Always")
 	g.Consistently(stampOf(t, e, o), "1s", "100ms").Should(gomega.BeEmpty())
 }
@@ -209,8 +209,8 @@ func TestOverride_expires(t *testing.T) {
 	if err := tryDelete(t.Context(), e.Client, cm); err != nil {
 		t.Errorf("the override is in force, and the deletion was refused: %v", err)
 	}
-	g.Eventually(phase(t, e, ns), "60s", "50ms").Should(gomega.Equal(v1alpha1.OverrideExpired))
-	g.Eventually(stampOf(t, e, cm), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(phase(t, e, ns), "180s", "50ms").Should(gomega.Equal(v1alpha1.OverrideExpired))
+	g.Eventually(stampOf(t, e, cm), "180s", "50ms").Should(gomega.BeEmpty())
 	if err := tryDelete(t.Context(), e.Client, cm); !apierrors.IsForbidden(err) {
 		t.Errorf("the override is over: got %v, want a 403", err)
 	}
@@ -236,13 +236,13 @@ func TestOverride_deletedIsRetracted(t *testing.T) {
 	o := overrideOf(t, e, ns, user, cm)
 	end := ask(t, e, c, o)
 	defer end()
-	g.Eventually(stampOf(t, e, cm), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(stampOf(t, e, cm), "180s", "50ms").Should(gomega.Equal(ns))
 	if err := c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	g.Eventually(stampOf(t, e, cm), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(stampOf(t, e, cm), "180s", "50ms").Should(gomega.BeEmpty())
 	if err := tryDelete(t.Context(), e.Client, cm); !apierrors.IsForbidden(err) {
 		t.Errorf("the override was taken back: got %v, want a 403", err)
 	}
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "x", "-n", ns), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "x", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
 }

@@ -36,12 +36,12 @@ func TestProtection_ofAKindThatCannotBeWatchedAnyMore(t *testing.T) {
 	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: `+group+`/v1, kind: Widget, namespace: `+ns+`}]}]}`)
 	defer end()
 	status := statusOf(t, e, ns, readyOf+` {.status.unenforceable[*].reason} {.status.unenforceable[*].message}`)
-	g.Eventually(status, "60s", "100ms").Should(gomega.Equal("True Protected  "))
+	g.Eventually(status, "180s", "100ms").Should(gomega.Equal("True Protected  "))
 
 	conversion(`strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://127.0.0.1:1/none"}}`)
 	g.Eventually(status, "150s", "500ms").Should(gomega.HavePrefix("False Unenforceable NotMarked objects of this kind cannot be watched: "))
 	conversion(none)
-	g.Eventually(status, "90s", "200ms").Should(gomega.Equal("True Protected  "))
+	g.Eventually(status, "180s", "200ms").Should(gomega.Equal("True Protected  "))
 	e.Apply(t, ns, `{apiVersion: `+group+`/v1, kind: Widget, metadata: {name: later}}`)
-	g.Eventually(protectedBy(t, e, "widget."+group, "later", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(protectedBy(t, e, "widget."+group, "later", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 }

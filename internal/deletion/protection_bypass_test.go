@@ -42,7 +42,7 @@ func mayBypass(t testing.TB, e *testkit.Env, user string, protections ...string)
 			}}}
 			err := e.Client.Create(t.Context(), review)
 			return review.Status.Allowed, err
-		}, "60s", "20ms").Should(gomega.BeTrue())
+		}, "180s", "20ms").Should(gomega.BeTrue())
 	}
 }
 
@@ -61,8 +61,8 @@ func TestProtection_bypassIsARightOnOneProtection(t *testing.T) {
 	defer end()
 	endSecond := protect(t, e, second, spec(`[two]`))
 	defer endSecond()
-	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "60s", "50ms").Should(gomega.Equal(mine))
-	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "60s", "50ms").Should(gomega.Equal("2_protections"))
+	g.Eventually(protectedBy(t, e, "configmap", "one", "-n", ns), "180s", "50ms").Should(gomega.Equal(mine))
+	g.Eventually(protectedBy(t, e, "configmap", "two", "-n", ns), "180s", "50ms").Should(gomega.Equal("2_protections"))
 
 	account := func(name string) string { return "system:serviceaccount:" + ns + ":" + name }
 	named, other, both, root := account("pipeline"), account("other"), account("both"), account("root")
@@ -111,7 +111,7 @@ func TestProtection_bypassDoesNotUnprotect(t *testing.T) {
 	cm := configMap(t, e, ns, "x", strict+"=Always")
 	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: x}]}]}`)
 	defer end()
-	gomega.NewWithT(t).Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	gomega.NewWithT(t).Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	e.Grant(t, ns, user, testkit.Rule("", []string{"configmaps"}, "*"))
 	mayBypass(t, e, user, ns)
 	if err := e.As(t, user).Delete(t.Context(), cm.DeepCopy()); !apierrors.IsForbidden(err) {

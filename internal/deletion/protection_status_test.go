@@ -50,18 +50,18 @@ func TestProtection_ofAKindThatComesLater(t *testing.T) {
 	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: `+group+`/v1beta1, kind: Widget, namespace: `+ns+`}]}]}`)
 	defer end()
 
-	g.Eventually(statusOf(t, e, ns, `{.status.unenforceable[*].reason} `+readyOf), "60s", "50ms").Should(gomega.Equal("NoSuchKind False Unenforceable"))
+	g.Eventually(statusOf(t, e, ns, `{.status.unenforceable[*].reason} `+readyOf), "180s", "50ms").Should(gomega.Equal("NoSuchKind False Unenforceable"))
 	applyWidgets(t, e, group)
 	e.Apply(t, ns, `{apiVersion: `+group+`/v1, kind: Widget, metadata: {name: w}}`)
-	g.Eventually(protectedBy(t, e, "widget."+group, "w", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(protectedBy(t, e, "widget."+group, "w", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	g.Expect(refused(t, e, "delete", "widget."+group, "w", "-n", ns)).To(gomega.ContainSubstring("widgets." + group + "/w is protected from deletion by ResourceDeletionProtection " + ns))
-	g.Eventually(statusOf(t, e, ns, `{.status.unenforceable} {.status.matches} `+readyOf), "60s", "50ms").Should(
+	g.Eventually(statusOf(t, e, ns, `{.status.unenforceable} {.status.matches} `+readyOf), "180s", "50ms").Should(
 		gomega.Equal(` {"kinds":[{"count":1,"group":"` + group + `","kind":"Widget"}],"total":1} True Protected`))
-	g.Eventually(func() string { return refused(t, e, "delete", "crd", "widgets."+group) }, "60s", "100ms").Should(
+	g.Eventually(func() string { return refused(t, e, "delete", "crd", "widgets."+group) }, "180s", "100ms").Should(
 		gomega.ContainSubstring("1 protected object: " + ns + "/widgets." + group + "/w"))
 
 	end()
-	g.Eventually(protectedBy(t, e, "widget."+group, "w", "-n", ns), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(protectedBy(t, e, "widget."+group, "w", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "widget."+group, "w", "-n", ns)
 }
 
@@ -78,13 +78,13 @@ func TestProtection_ofAKindThatIsThereAndGoes(t *testing.T) {
 	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: `+group+`/v1, kind: Widget, labelSelector: {matchLabels: {tier: prod}}}]}]}`)
 	defer end()
 
-	g.Eventually(protectedBy(t, e, "widget."+group, "w", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(protectedBy(t, e, "widget."+group, "w", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	refused(t, e, "delete", "widget."+group, "w", "-n", ns)
 	done(t, e, "delete", "widget."+group, "loose", "-n", ns)
 	done(t, e, "label", "widget."+group, "w", "-n", ns, "tier-")
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "crd", "widgets."+group), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "crd", "widgets."+group), "180s", "50ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "crd", "widgets."+group)
-	g.Eventually(statusOf(t, e, ns, `{.status.matches.kinds} {.status.unenforceable[*].reason} `+readyOf), "60s", "50ms").Should(gomega.Equal(" NoSuchKind False Unenforceable"))
+	g.Eventually(statusOf(t, e, ns, `{.status.matches.kinds} {.status.unenforceable[*].reason} `+readyOf), "180s", "50ms").Should(gomega.Equal(" NoSuchKind False Unenforceable"))
 }
 
 func TestProtection_statusSaysWhatIsNotProtected(t *testing.T) {
@@ -106,17 +106,17 @@ func TestProtection_statusSaysWhatIsNotProtected(t *testing.T) {
 		{apiVersion: authentication.k8s.io/v1, kind: TokenReview, name: x}`)
 	defer endWritten()
 
-	g.Eventually(statusOf(t, e, ns, `{range .status.unenforceable[*]}{.group}/{.kind} {.reason}: {.message}{"\n"}{end}`), "60s", "50ms").Should(gomega.Equal(
+	g.Eventually(statusOf(t, e, ns, `{range .status.unenforceable[*]}{.group}/{.kind} {.reason}: {.message}{"\n"}{end}`), "180s", "50ms").Should(gomega.Equal(
 		"admissionregistration.k8s.io/ValidatingAdmissionPolicy BeyondAdmission: the API server asks no policy about objects of this kind; guard them by RBAC\n" +
 			"authentication.k8s.io/TokenReview NotDeletable: an object of this kind cannot be listed, watched, patched and deleted\n" +
 			"example.com/Nothing NoSuchKind: the API server does not serve this kind; what is selected of it is protected from when it does\n"))
-	g.Eventually(statusOf(t, e, ns, readyOf+` {.status.conditions[?(@.type=="Ready")].message}`), "60s", "50ms").Should(gomega.Equal(
+	g.Eventually(statusOf(t, e, ns, readyOf+` {.status.conditions[?(@.type=="Ready")].message}`), "180s", "50ms").Should(gomega.Equal(
 		"False Unenforceable not protected: ValidatingAdmissionPolicy.admissionregistration.k8s.io (BeyondAdmission), TokenReview.authentication.k8s.io (NotDeletable), Nothing.example.com (NoSuchKind)"))
 	// What can be protected is protected all the same.
-	g.Eventually(protectedBy(t, e, "secret", "s", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(protectedBy(t, e, "secret", "s", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 
 	write(replaceNS(enforceable, ns))
-	g.Eventually(statusOf(t, e, ns, `{.status.observedGeneration}{.status.unenforceable} {.status.matches} `+readyOf), "60s", "50ms").Should(
+	g.Eventually(statusOf(t, e, ns, `{.status.observedGeneration}{.status.unenforceable} {.status.matches} `+readyOf), "180s", "50ms").Should(
 		gomega.Equal(`2 {"kinds":[{"count":2,"kind":"ConfigMap"},{"count":1,"kind":"Secret"}],"total":3} True Protected`))
 	out := e.Kubectl(t, "get", "rdp", ns, "--no-headers")
 	g.Expect(out.Stdout).To(gomega.MatchRegexp(`^` + ns + ` +Always +3 +True `))
@@ -130,8 +130,8 @@ func TestProtection_nothingIsWrittenWhenNothingChanges(t *testing.T) {
 	configMap(t, e, ns, "x")
 	end := protect(t, e, ns, `{reason: why, protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: x}]}]}`)
 	defer end()
-	g.Eventually(statusOf(t, e, ns, `{.status.matches.total} `+readyOf), "60s", "50ms").Should(gomega.Equal("1 True Protected"))
-	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns), "60s", "50ms").Should(gomega.Equal("true"))
+	g.Eventually(statusOf(t, e, ns, `{.status.matches.total} `+readyOf), "180s", "50ms").Should(gomega.Equal("1 True Protected"))
+	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns), "180s", "50ms").Should(gomega.Equal("true"))
 
 	versions := func() string {
 		var all string
@@ -162,6 +162,6 @@ func TestProtection_ofWhatHoldfastMayNotMark(t *testing.T) {
 	defer func() { done(t, e, "delete", "clusterrole", ns) }()
 	end := protect(t, e, ns, `{protectedResources: [{resourceSelector: [{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: `+ns+`}]}]}`)
 	defer end()
-	g.Eventually(statusOf(t, e, ns, `{.status.unenforceable[*].reason} {.status.unenforceable[*].message}`), "60s", "100ms").
+	g.Eventually(statusOf(t, e, ns, `{.status.unenforceable[*].reason} {.status.unenforceable[*].message}`), "180s", "100ms").
 		Should(gomega.And(gomega.HavePrefix("NotMarked "), gomega.ContainSubstring("attempting to grant RBAC permissions not currently held")))
 }

@@ -25,7 +25,7 @@ func takeAway(t testing.TB, e *testkit.Env, args ...string) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, append([]string{"delete", "--ignore-not-found", "--wait=false"}, args...)...).Stderr
-	}, "60s", "100ms").Should(gomega.BeEmpty())
+	}, "180s", "100ms").Should(gomega.BeEmpty())
 }
 
 // protectedBy is the mark of a protection.
@@ -50,16 +50,16 @@ func TestProtection_followsTheLabelsOfObjects(t *testing.T) {
 		labelSelector: {matchExpressions: [{key: tier, operator: In, values: [prod, live]}]}}]}]}`)
 	defer end()
 
-	g.Eventually(protectedBy(t, e, "configmap", "in", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(protectedBy(t, e, "configmap", "in", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	g.Expect(refused(t, e, "delete", "configmap", "in", "-n", ns)).To(gomega.ContainSubstring("configmaps/in is protected from deletion by ResourceDeletionProtection " + ns + ". "))
 	g.Expect(label(t, e, v1alpha1.MarkedLabel, "configmap", "out", "-n", ns)()).To(gomega.BeEmpty())
 	done(t, e, "delete", "configmap", "out", "-n", ns, "--dry-run=server")
 
 	done(t, e, "label", "configmap", "out", "-n", ns, "tier=live", "--overwrite")
-	g.Eventually(protectedBy(t, e, "configmap", "out", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(protectedBy(t, e, "configmap", "out", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	refused(t, e, "delete", "configmap", "out", "-n", ns)
 	done(t, e, "label", "configmap", "in", "-n", ns, "tier-")
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "in", "-n", ns), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "in", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "configmap", "in", "-n", ns)
 }
 
@@ -75,16 +75,16 @@ func TestProtection_followsTheLabelsOfNamespaces(t *testing.T) {
 	end := protect(t, e, in, `{protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: x, namespaceSelector: {matchLabels: {env: `+in+`}}}]}]}`)
 	defer end()
 
-	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", in), "60s", "50ms").Should(gomega.Equal(in))
+	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", in), "180s", "50ms").Should(gomega.Equal(in))
 	refused(t, e, "delete", "configmap", "x", "-n", in)
 	done(t, e, "delete", "configmap", "x", "-n", out, "--dry-run=server")
 
 	done(t, e, "label", "namespace", out, "env="+in)
-	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", out), "60s", "50ms").Should(gomega.Equal(in))
+	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", out), "180s", "50ms").Should(gomega.Equal(in))
 	refused(t, e, "delete", "configmap", "x", "-n", out)
 	done(t, e, "label", "namespace", in, "env=other", "--overwrite")
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "x", "-n", in), "60s", "50ms").Should(gomega.BeEmpty())
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "namespace", in), "60s", "50ms").Should(gomega.BeEmpty(), "nothing protected is in the namespace")
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "x", "-n", in), "180s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "namespace", in), "180s", "50ms").Should(gomega.BeEmpty(), "nothing protected is in the namespace")
 	done(t, e, "delete", "configmap", "x", "-n", in)
 }
 
@@ -100,7 +100,7 @@ func TestProtection_holdsForWhatIsMadeLater(t *testing.T) {
 		configMap(t, e, ns, name)
 	}
 	for _, name := range []string{"a", "b"} {
-		g.Eventually(protectedBy(t, e, "configmap", name, "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+		g.Eventually(protectedBy(t, e, "configmap", name, "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 		refused(t, e, "delete", "configmap", name, "-n", ns)
 	}
 	done(t, e, "delete", "configmap", "other", "-n", ns)
@@ -119,13 +119,13 @@ func TestProtection_followsItsOwnSpec(t *testing.T) {
 	}
 	end := write("a", "one")
 	defer end()
-	g.Eventually(protectedBy(t, e, "configmap", "a", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(protectedBy(t, e, "configmap", "a", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	write("b", "one")
-	g.Eventually(protectedBy(t, e, "configmap", "b", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "a", "-n", ns), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(protectedBy(t, e, "configmap", "b", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "a", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "configmap", "a", "-n", ns)
 	write("b", "two")
-	g.Eventually(annotation(t, e, v1alpha1.ProtectedByMark, "configmap", "b", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns + " (two)"))
+	g.Eventually(annotation(t, e, v1alpha1.ProtectedByMark, "configmap", "b", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns + " (two)"))
 	g.Expect(refused(t, e, "delete", "configmap", "b", "-n", ns)).To(gomega.ContainSubstring(ns + " (two)"))
 }
 
@@ -141,13 +141,13 @@ func TestProtection_severalOnOneObject(t *testing.T) {
 	defer endTwo()
 	defer endOne()
 
-	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "60s", "50ms").Should(gomega.Equal("2_protections"))
+	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "180s", "50ms").Should(gomega.Equal("2_protections"))
 	g.Expect(refused(t, e, "delete", "configmap", "x", "-n", ns)).To(gomega.ContainSubstring("configmaps/x is protected from deletion by ResourceDeletionProtection " + one + ", " + two + ". "))
 	endOne()
-	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "60s", "50ms").Should(gomega.Equal(two))
+	g.Eventually(protectedBy(t, e, "configmap", "x", "-n", ns), "180s", "50ms").Should(gomega.Equal(two))
 	g.Expect(refused(t, e, "delete", "configmap", "x", "-n", ns)).To(gomega.ContainSubstring("configmaps/x is protected from deletion by ResourceDeletionProtection " + two + ". "))
 	endTwo()
-	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "x", "-n", ns), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "x", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "configmap", "x", "-n", ns)
 }
 
@@ -168,7 +168,7 @@ func TestProtection_saysWhyToWhoeverIsRefused(t *testing.T) {
 			end := protect(t, e, name, `{`+tt.says+`protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+ns+`, name: `+tt.name+`}]}]}`)
 			defer end()
 			g := gomega.NewWithT(t)
-			g.Eventually(protectedBy(t, e, "configmap", tt.name, "-n", ns), "60s", "50ms").Should(gomega.Equal(name))
+			g.Eventually(protectedBy(t, e, "configmap", tt.name, "-n", ns), "180s", "50ms").Should(gomega.Equal(name))
 			want := "denied request: configmaps/" + tt.name + " is protected from deletion by ResourceDeletionProtection " + name + tt.want +
 				". To let this one object go for a while: kubectl holdfast override ask configmaps/" + tt.name + " -n " + ns + " --reason WHY\n"
 			g.Expect(refused(t, e, "delete", "configmap", tt.name, "-n", ns)).To(gomega.HaveSuffix(want))
@@ -186,7 +186,7 @@ func TestProtection_whileAWorkloadIsUsed(t *testing.T) {
 	endCascading := protect(t, e, ns, strings.Replace(spec, "MODE", "Cascading", 1))
 	defer endCascading()
 
-	g.Eventually(label(t, e, v1alpha1.ProtectedWhileUsedByMark, "deployment", "web", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns))
+	g.Eventually(label(t, e, v1alpha1.ProtectedWhileUsedByMark, "deployment", "web", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	g.Expect(refused(t, e, "delete", "deployment", "web", "-n", ns)).To(gomega.ContainSubstring("deployments.apps/web is protected from deletion while it is in use by ResourceDeletionProtection " + ns + ". "))
 	done(t, e, "scale", "deployment", "web", "-n", ns, "--replicas=0")
 	done(t, e, "delete", "deployment", "web", "-n", ns, "--dry-run=server")
@@ -194,10 +194,10 @@ func TestProtection_whileAWorkloadIsUsed(t *testing.T) {
 	// One that protects always beside it.
 	end := protect(t, e, ns+"-2", strings.Replace(spec, "MODE", "Always", 1))
 	defer end()
-	g.Eventually(protectedBy(t, e, "deployment", "web", "-n", ns), "60s", "50ms").Should(gomega.Equal(ns + "-2"))
+	g.Eventually(protectedBy(t, e, "deployment", "web", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns + "-2"))
 	g.Expect(label(t, e, v1alpha1.ProtectedWhileUsedByMark, "deployment", "web", "-n", ns)()).To(gomega.Equal(ns))
 	g.Expect(refused(t, e, "delete", "deployment", "web", "-n", ns)).To(gomega.ContainSubstring("is protected from deletion by ResourceDeletionProtection " + ns + "-2"))
 	end()
-	g.Eventually(protectedBy(t, e, "deployment", "web", "-n", ns), "60s", "50ms").Should(gomega.BeEmpty())
+	g.Eventually(protectedBy(t, e, "deployment", "web", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
 	done(t, e, "delete", "deployment", "web", "-n", ns)
 }

@@ -157,7 +157,7 @@ func recordAll(t *testing.T, e *testkit.Env) *recorder {
 		probe := configMap(t, e, "default", fmt.Sprintf("probe-%d", len(r.shapes(func(*admissionv1.AdmissionRequest) bool { return true }))))
 		_ = e.Client.Delete(t.Context(), probe)
 		return r.count(about(admissionv1.Create, "configmaps", probe.Name)) > 0
-	}, "60s", "50ms").Should(gomega.BeTrue(), "the API server does not call the recorder")
+	}, "180s", "50ms").Should(gomega.BeTrue(), "the API server does not call the recorder")
 	return r
 }
 
@@ -280,7 +280,7 @@ func TestRequests_whatTheAPIServerSends(t *testing.T) {
 			t.Errorf("a second DELETE of a terminating namespace was asked about %d times, want never", got-n)
 		}
 		byController := by("namespace-controller", about(admissionv1.Delete, "configmaps", "content"))
-		g.Eventually(func() int { return r.count(byController) }, "60s", "50ms").ShouldNot(gomega.BeZero())
+		g.Eventually(func() int { return r.count(byController) }, "180s", "50ms").ShouldNot(gomega.BeZero())
 		expect("its content goes by collection, without a name", byController,
 			"DELETE configmaps name=- namespace=set object=- old=ConfigMap options=DeleteOptions")
 		must(e.Client.Patch(ctx, content, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
@@ -292,7 +292,7 @@ func TestRequests_whatTheAPIServerSends(t *testing.T) {
 			t.Fatal(out.Stderr)
 		}
 		e.Apply(t, ns, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}`)
-		if out := e.Kubectl(t, "delete", "crd/widgets.example.com", "--timeout=60s"); out.Code != 0 {
+		if out := e.Kubectl(t, "delete", "crd/widgets.example.com", "--timeout=180s"); out.Code != 0 {
 			t.Fatal(out.Stderr)
 		}
 		expect("the definition", about(admissionv1.Delete, "customresourcedefinitions", "widgets.example.com"),

@@ -33,7 +33,7 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 
 	t.Log("a namespace that is not in the watch list")
 	configure(t, e, "eviction: {scope: {namespaces: ["+kafkaDev+"]}}")
-	g.Eventually(passes, "60s", "100ms").Should(gomega.Succeed())
+	g.Eventually(passes, "180s", "100ms").Should(gomega.Succeed())
 	wantStatus(t, evict(t, e, kafkaDev, p.Name, dryRun), rolled)
 	if got := filtered(); got < 1 {
 		t.Errorf("%v evictions were counted as out of scope, want some", got)
@@ -47,7 +47,7 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 			t.Error(err)
 		}
 		return filtered() == before
-	}, "60s", "100ms").Should(gomega.BeTrue())
+	}, "180s", "100ms").Should(gomega.BeTrue())
 	wantStatus(t, evict(t, e, kafkaDev, p.Name, dryRun), rolled)
 
 	t.Log("the legacy mode, with a disruption budget, which counts for pods that run")
@@ -59,14 +59,14 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	e.Apply(t, kafkaDev, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: kafka}, spec: {maxUnavailable: 0, selector: {matchLabels: {strimzi.io/kind: Kafka}}}}`)
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "pdb", "kafka", "-n", kafkaDev, "-o", "jsonpath={.status.observedGeneration}").Stdout
-	}, "60s", "100ms").Should(gomega.Equal("1"))
+	}, "180s", "100ms").Should(gomega.Equal("1"))
 	configure(t, e, "eviction: {drainCleaner: {denyEviction: false}}")
-	g.Eventually(func() error { return evict(t, e, kafkaDev, p.Name, nil) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
+	g.Eventually(func() error { return evict(t, e, kafkaDev, p.Name, nil) }, "180s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
 	g.Expect(annotations(t, e, kafkaDev, p.Name)).To(gomega.HaveKeyWithValue(rollAnnotation, "true"))
 
 	t.Log("Kafka off")
 	configure(t, e, "eviction: {drainCleaner: {kafka: false}}")
-	g.Eventually(passes, "60s", "100ms").Should(gomega.Succeed())
+	g.Eventually(passes, "180s", "100ms").Should(gomega.Succeed())
 
 	t.Log("a policy, and no rules of the Drain Cleaner: the name of the webhook is Holdfast's own")
 	e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: stay}, spec: {match: {podSelector: {}}, verdict: {type: Deny, code: 403, message: stay}}}`)
@@ -75,7 +75,7 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	g.Eventually(func() bool {
 		err = passes()
 		return err != nil && strings.Contains(err.Error(), "eviction.holdfast.dev")
-	}, "60s", "100ms").Should(gomega.BeTrue(), "%v", err)
+	}, "180s", "100ms").Should(gomega.BeTrue(), "%v", err)
 	wantStatus(t, err, metav1.Status{
 		Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
 		Message: `admission webhook "eviction.holdfast.dev" denied the request: EvictionPolicy stay: stay`,
@@ -85,7 +85,7 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	configure(t, e, "eviction: {mode: Warn}")
 	g.Eventually(func() string {
 		return e.Kubectl(t, "create", "--raw", "/api/v1/namespaces/"+app+"/pods/"+q.Name+"/eviction?dryRun=All", "-f", writeEviction(t, app, q.Name)).Stderr
-	}, "60s", "100ms").Should(gomega.ContainSubstring("Warning: EvictionPolicy stay: stay"))
+	}, "180s", "100ms").Should(gomega.ContainSubstring("Warning: EvictionPolicy stay: stay"))
 	if diff := cmp.Diff(map[string]string{"other": "kept"}, annotations(t, e, app, q.Name)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}

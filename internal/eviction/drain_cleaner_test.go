@@ -39,7 +39,7 @@ func podOn(t testing.TB, e *testkit.Env, node, namespace, name string, labels ma
 	gomega.NewWithT(t).Eventually(func() error { // the service account of the namespace may not be there yet
 		p, err = clientset(t, e).CoreV1().Pods(namespace).Create(t.Context(), p.DeepCopy(), metav1.CreateOptions{})
 		return err
-	}, "60s", "100ms").Should(gomega.Succeed())
+	}, "180s", "100ms").Should(gomega.Succeed())
 	return p
 }
 

@@ -38,7 +38,7 @@ func shipped(t testing.TB, e *testkit.Env, name, namespace string) {
 	e.Apply(t, "", mine)
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", namespace, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`).Stdout
-	}, "60s", "100ms").Should(gomega.Equal("InForce"))
+	}, "180s", "100ms").Should(gomega.Equal("InForce"))
 }
 
 // brokers are pods of a Kafka cluster on a node.
@@ -86,7 +86,7 @@ func TestDrain_withThePolicyEndsByItselfInOneCall(t *testing.T) {
 	other := n.Run(t, nodes.Pod{Namespace: ns, Name: "web", Node: old, Owner: n.Owner(t, ns)})
 	roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 100 * time.Millisecond})
 
-	out := n.Drain(t, old, "--timeout=120s")
+	out := n.Drain(t, old, "--timeout=180s")
 	if out.Code != 0 {
 		t.Fatalf("the drain failed:\n%s%s", out.Stdout, out.Stderr)
 	}
@@ -97,7 +97,7 @@ func TestDrain_withThePolicyEndsByItselfInOneCall(t *testing.T) {
 	n.WaitGone(t, append(pods, other...)...)
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
-	}, "60s", "200ms").Should(gomega.BeElementOf("", "0"))
+	}, "180s", "200ms").Should(gomega.BeElementOf("", "0"))
 	// Asking again for the pods by name, as a drainer that missed the move does,
 	// rolls none of them.
 	for _, p := range pods {
@@ -178,13 +178,13 @@ func TestDrain_asTheDrainCleanerFailsUntilThePodsWereMoved(t *testing.T) {
 	old, next := ns+"-old", ns+"-new"
 	n.Add(t, old, next)
 	pods := brokers(t, n, ns, old, 3)
-	out := n.Drain(t, old, "--timeout=60s")
+	out := n.Drain(t, old, "--timeout=180s")
 	if out.Code == 0 || !strings.Contains(out.Stderr, "The pod will be rolled by the Strimzi Cluster Operator") {
 		t.Fatalf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
 	}
 	roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}})
-	gomega.NewWithT(t).Eventually(roller.Rolls, "60s", "100ms").Should(gomega.HaveLen(len(pods)))
-	if out := n.Drain(t, old, "--timeout=60s"); out.Code != 0 {
+	gomega.NewWithT(t).Eventually(roller.Rolls, "180s", "100ms").Should(gomega.HaveLen(len(pods)))
+	if out := n.Drain(t, old, "--timeout=180s"); out.Code != 0 {
 		t.Errorf("the drain after the pods were moved:\n%s%s", out.Stdout, out.Stderr)
 	}
 	onceEach(t, roller, pods)
@@ -208,11 +208,11 @@ func TestDrain_ofAPrimaryWaitsForTheSwitchover(t *testing.T) {
 	if err := evict(t, e, ns, "pg-1", dryRun); err != nil {
 		t.Errorf("an eviction from a node that nobody drains: %v", err)
 	}
-	drain := n.StartDrain(t, ns, "--timeout=60s")
+	drain := n.StartDrain(t, ns, "--timeout=180s")
 	n.WaitGone(t, pods[1])
 	gomega.NewWithT(t).Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
-	}, "60s", "200ms").Should(gomega.Equal("1"))
+	}, "180s", "200ms").Should(gomega.Equal("1"))
 	if out := e.Kubectl(t, "label", "pod", "-n", ns, "pg-1", "--overwrite", "cnpg.io/instanceRole=replica"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}

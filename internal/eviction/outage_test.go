@@ -52,9 +52,9 @@ func TestOutage_oneOfTwoReplicasGoesDuringADrain(t *testing.T) {
 			pods := brokers(t, n, ns, "old", 3)
 			roller := n.Roller(t, nodes.RollerOptions{Namespaces: []string{ns}, Delay: 500 * time.Millisecond})
 			g := gomega.NewWithT(t)
-			g.Eventually(func() error { return evict(t, e, ns, pods[0].Name, dryRun) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsNotFound))
-			drain := n.StartDrain(t, "old", "--timeout=120s")
-			g.Eventually(roller.Rolls, "60s", "50ms").ShouldNot(gomega.BeEmpty())
+			g.Eventually(func() error { return evict(t, e, ns, pods[0].Name, dryRun) }, "180s", "100ms").Should(gomega.Satisfy(apierrors.IsNotFound))
+			drain := n.StartDrain(t, "old", "--timeout=180s")
+			g.Eventually(roller.Rolls, "180s", "50ms").ShouldNot(gomega.BeEmpty())
 			if err := tt.end(first); err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestOutage_whileNobodyAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	g.Eventually(func() error { err = evict(t, e, ns, "a-kafka-1", dryRun); return err }, "60s", "100ms").ShouldNot(gomega.Succeed())
+	g.Eventually(func() error { err = evict(t, e, ns, "a-kafka-1", dryRun); return err }, "180s", "100ms").ShouldNot(gomega.Succeed())
 	if err = evict(t, e, ns, "a-kafka-1", nil); err == nil || !strings.Contains(err.Error(), "failed calling webhook \"strimzi-drain-cleaner.strimzi.io\"") {
 		t.Errorf("where the configuration refuses: %v", err)
 	}
@@ -122,14 +122,14 @@ func TestOutage_thePodCannotBeWrittenTo(t *testing.T) {
 	pod(t, e, ns, "a-kafka-1", kafka("a-kafka"))
 	g.Eventually(func() string {
 		return e.Kubectl(t, "label", "pod", "-n", ns, "a-kafka-0", "x=y", "--dry-run=server", "--as="+guardUser).Stderr
-	}, "60s", "100ms").Should(gomega.ContainSubstring("not now"))
+	}, "180s", "100ms").Should(gomega.ContainSubstring("not now"))
 
 	if err := evict(t, e, ns, "policy-refuse", nil); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "not now") {
 		t.Errorf("a policy with onError Refuse: %v, want a 429 that says why", err)
 	}
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", "refuse", "-o", "jsonpath={.status.lastError.message}").Stdout
-	}, "60s", "200ms").
+	}, "180s", "200ms").
 		Should(gomega.ContainSubstring("not now"))
 	if err := evict(t, e, ns, "policy-allow", nil); err != nil {
 		t.Errorf("a policy with onError Allow: %v", err)
@@ -175,7 +175,7 @@ func TestOutage_theManagerHangs(t *testing.T) {
 			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].failurePolicy}`).Stdout
 	}, "40s", "100ms").Should(gomega.Equal("Fail"))
 	stop(t, e.Manager)
-	gomega.NewWithT(t).Eventually(func() error { return evict(t, e, ns, "a-kafka-1", dryRun) }, "60s", "100ms").
+	gomega.NewWithT(t).Eventually(func() error { return evict(t, e, ns, "a-kafka-1", dryRun) }, "180s", "100ms").
 		Should(gomega.MatchError(gomega.ContainSubstring("failed calling webhook")))
 	if err := evict(t, e, ns, "a-kafka-1", nil); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
 		t.Errorf("where the configuration refuses: %v", err)

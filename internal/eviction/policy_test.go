@@ -24,13 +24,13 @@ func TestEvictionPolicy_holdsAPodAndReleasesIt(t *testing.T) {
 		verdict: {type: DenyUntil, until: "pod.metadata.annotations[?'moved'].orValue('') == 'yes'", message: the primary is moved first}}}`)
 	defer e.Kubectl(t, "delete", "evp", ns)
 	p := pod(t, e, ns, "db-0", map[string]string{"db": "yes"})
-	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "180s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
 	if err := evict(t, e, ns, p.Name, nil); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("got %v, want a 429", err)
 	}
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath=waiting {.status.waiting}, matched {.status.matched}, denied {.status.denied}").Stdout
-	}, "90s", "200ms").Should(gomega.Equal("waiting 1, matched 1, denied 1"), "dry runs count for nothing")
+	}, "180s", "200ms").Should(gomega.Equal("waiting 1, matched 1, denied 1"), "dry runs count for nothing")
 	e.Kubectl(t, "annotate", "pod", "-n", ns, p.Name, "moved=yes")
 	if err := evict(t, e, ns, p.Name, nil); err != nil {
 		t.Error(err)
@@ -45,15 +45,15 @@ func TestEvictionPolicy_thatIsDeletedLetsGoOfItsPods(t *testing.T) {
 	e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: `+ns+`}, spec: {
 		match: {namespaces: [`+ns+`], podSelector: {}}, action: {annotations: {move: please}}, verdict: {type: Deny, message: wait}}}`)
 	p := pod(t, e, ns, "p", nil)
-	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "180s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
 	if err := evict(t, e, ns, p.Name, nil); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("got %v, want a 429", err)
 	}
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout }, "60s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout }, "180s", "100ms").Should(gomega.Equal("1"))
 	if out := e.Kubectl(t, "delete", "evp", ns); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
-	g.Eventually(func() map[string]string { return annotations(t, e, ns, p.Name) }, "60s", "200ms").
+	g.Eventually(func() map[string]string { return annotations(t, e, ns, p.Name) }, "180s", "200ms").
 		Should(gomega.Equal(map[string]string{"other": "kept", "move": "please"}), "what the action wrote stays: the operator may be at it")
 }
 
@@ -64,9 +64,9 @@ func TestEvictionPolicy_aTerminatingBrokerPasses(t *testing.T) {
 	g := gomega.NewWithT(t)
 	ns := e.Namespace(t)
 	p := pod(t, e, ns, "a-kafka-0", kafka("a-kafka"))
-	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsInternalError))
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "180s", "100ms").Should(gomega.Satisfy(apierrors.IsInternalError))
 	strimziPolicy(t, e, ns)
-	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "60s", "100ms").ShouldNot(gomega.Satisfy(apierrors.IsInternalError))
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "180s", "100ms").ShouldNot(gomega.Satisfy(apierrors.IsInternalError))
 	finalizers := func(list string) {
 		t.Helper()
 		if out := e.Kubectl(t, "patch", "pod", "-n", ns, p.Name, "--type=merge", "-p", `{"metadata":{"finalizers":`+list+`}}`); out.Code != 0 {
@@ -130,7 +130,7 @@ func TestEvictionPolicy_theHighestPriorityDecidesThenTheName(t *testing.T) {
 			return ""
 		}
 		return err.Error()
-	}, "60s", "100ms").Should(gomega.HaveSuffix("EvictionPolicy " + ns + "b: by b"))
+	}, "180s", "100ms").Should(gomega.HaveSuffix("EvictionPolicy " + ns + "b: by b"))
 }
 
 func TestEvictionPolicy_aDeadlineEnds(t *testing.T) {
@@ -142,12 +142,12 @@ func TestEvictionPolicy_aDeadlineEnds(t *testing.T) {
 		match: {namespaces: [`+ns+`], podSelector: {}}, deadline: {after: 10s}, verdict: {type: Deny, message: wait}}}`)
 	defer e.Kubectl(t, "delete", "evp", ns)
 	p := pod(t, e, ns, "p", nil)
-	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "60s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, dryRun) }, "180s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
 	if err := evict(t, e, ns, p.Name, nil); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("the first: %v, want a 429", err)
 	}
-	g.Eventually(func() error { return evict(t, e, ns, p.Name, nil) }, "60s", "500ms").Should(gomega.Succeed())
-	g.Eventually(func() string { return e.Kubectl(t, "get", "events", "-n", ns).Stdout }, "60s", "200ms").Should(gomega.ContainSubstring("EvictionOverdue"))
+	g.Eventually(func() error { return evict(t, e, ns, p.Name, nil) }, "180s", "500ms").Should(gomega.Succeed())
+	g.Eventually(func() string { return e.Kubectl(t, "get", "events", "-n", ns).Stdout }, "180s", "200ms").Should(gomega.ContainSubstring("EvictionOverdue"))
 }
 
 func TestEvictionPolicy_belowEnforceOnlyTells(t *testing.T) {
@@ -163,7 +163,7 @@ func TestEvictionPolicy_belowEnforceOnlyTells(t *testing.T) {
 		return e.KubectlInput(t, `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"`+p.Name+`","namespace":"`+ns+`"},"deleteOptions":{"dryRun":["All"]}}`,
 			"create", "--raw", "/api/v1/namespaces/"+ns+"/pods/"+p.Name+"/eviction", "-f", "-")
 	}
-	g.Eventually(func() string { return raw().Stderr }, "60s", "200ms").Should(gomega.ContainSubstring("would wait"))
+	g.Eventually(func() string { return raw().Stderr }, "180s", "200ms").Should(gomega.ContainSubstring("would wait"))
 	if err := evict(t, e, ns, p.Name, nil); err != nil {
 		t.Errorf("mode Warn refuses: %v", err)
 	}

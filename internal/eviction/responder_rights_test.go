@@ -29,7 +29,7 @@ func TestRights_ofAListOfNamespacesAreEnoughToRespond(t *testing.T) {
 	}
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "evictions.lifecycle.k8s.io/e", "-n", "kafka-prod", "-o", "jsonpath={.status.responders[0].message}").Stdout
-	}, "60s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
+	}, "180s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
 	if got := forbidden(t, log); len(got) > 0 {
 		t.Errorf("requests that the API server refused:\n%s", strings.Join(got, "\n"))
 	}

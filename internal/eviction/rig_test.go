@@ -151,7 +151,7 @@ func (r *rig) make(t testing.TB, in *corev1.Pod) *corev1.Pod {
 	gomega.NewWithT(t).Eventually(func() (err error) { // the service account of the namespace may not be there yet
 		out, err = r.client.CoreV1().Pods(in.Namespace).Create(t.Context(), in.DeepCopy(), metav1.CreateOptions{})
 		return err
-	}, "60s", "50ms").Should(gomega.Succeed())
+	}, "180s", "50ms").Should(gomega.Succeed())
 	return out
 }
 

@@ -82,7 +82,7 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 	e := withListedRights(t, testkit.Options{Cluster: options})
 	g := gomega.NewWithT(t)
 	guarded := pod(t, e, "kafka-prod", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
-	g.Eventually(func() error { return evict(t, e, "kafka-prod", guarded.Name, dryRun) }, "60s", "200ms").ShouldNot(gomega.Succeed())
+	g.Eventually(func() error { return evict(t, e, "kafka-prod", guarded.Name, dryRun) }, "180s", "200ms").ShouldNot(gomega.Succeed())
 	if err := evict(t, e, "kafka-prod", guarded.Name, nil); apierrors.ReasonForError(err) != "" || err == nil {
 		t.Errorf("got %v, want the refusal of the Drain Cleaner", err)
 	}
@@ -93,12 +93,12 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 		match: {podSelector: {matchLabels: {db: "yes"}}}, action: {event: {reason: Asked, message: somebody drains}},
 		verdict: {type: Deny, message: wait}}}`)
 	held := pod(t, e, "kafka-dev", "db-0", map[string]string{"db": "yes"})
-	g.Eventually(func() error { return evict(t, e, "kafka-dev", held.Name, dryRun) }, "60s", "200ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
+	g.Eventually(func() error { return evict(t, e, "kafka-dev", held.Name, dryRun) }, "180s", "200ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
 	if err := evict(t, e, "kafka-dev", held.Name, nil); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("got %v, want a 429", err)
 	}
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", "db", "-o", "jsonpath={.status.waiting}").Stdout }, "60s", "200ms").Should(gomega.Equal("1"))
-	g.Eventually(func() string { return e.Kubectl(t, "get", "events", "-n", "kafka-dev").Stdout }, "60s", "200ms").Should(gomega.ContainSubstring("Asked"))
+	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", "db", "-o", "jsonpath={.status.waiting}").Stdout }, "180s", "200ms").Should(gomega.Equal("1"))
+	g.Eventually(func() string { return e.Kubectl(t, "get", "events", "-n", "kafka-dev").Stdout }, "180s", "200ms").Should(gomega.ContainSubstring("Asked"))
 	free := pod(t, e, "app", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	if err := evict(t, e, "app", free.Name, nil); err != nil {
 		t.Errorf("an eviction out of scope: %v", err)
@@ -107,7 +107,7 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 	inForce(t, e, "pods: Cached")
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`).Stdout
-	}, "60s", "200ms").Should(gomega.Equal("Holdfast works as configured"))
+	}, "180s", "200ms").Should(gomega.Equal("Holdfast works as configured"))
 	if got := forbidden(t, log); len(got) > 0 {
 		t.Errorf("requests that the API server refused:\n%s", strings.Join(got, "\n"))
 	}

@@ -48,17 +48,17 @@ func TestScope_changesWithoutARestartAndIsReported(t *testing.T) {
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "validatingwebhookconfiguration", "holdfast-guard", "-o",
 			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].matchConditions}`).Stdout
-	}, "60s", "100ms").Should(gomega.ContainSubstring("kafka-"))
+	}, "180s", "100ms").Should(gomega.ContainSubstring("kafka-"))
 	g.Eventually(func() float64 { // until the API server has it
 		before := filtered()
 		if err := evict(t, e, ns, "a-kafka-1", dryRun); err != nil {
 			t.Errorf("a namespace that the selector leaves out: %v", err)
 		}
 		return filtered() - before
-	}, "60s", "100ms").Should(gomega.BeZero())
+	}, "180s", "100ms").Should(gomega.BeZero())
 
 	configure(t, e, "eviction: {scope: {namespaces: [no-such, "+ns+"]}}")
-	g.Eventually(condition(t, e, "EvictionScopeServed"), "60s", "200ms").
+	g.Eventually(condition(t, e, "EvictionScopeServed"), "180s", "200ms").
 		Should(gomega.Equal("NamespaceMissing the scope lists namespaces that do not exist: no-such; is one misspelt?"))
 	if err := evict(t, e, ns, "a-kafka-2", nil); err == nil || !strings.Contains(err.Error(), "will be rolled") {
 		t.Errorf("a namespace of the list, beside one that is missing: %v", err)
@@ -67,26 +67,26 @@ func TestScope_changesWithoutARestartAndIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	configure(t, e, "eviction: {scope: {namespaces: ["+ns+", no-such]}}") // sooner than the next look
-	g.Eventually(condition(t, e, "EvictionScopeServed"), "60s", "200ms").Should(gomega.HavePrefix("Served"))
+	g.Eventually(condition(t, e, "EvictionScopeServed"), "180s", "200ms").Should(gomega.HavePrefix("Served"))
 	configure(t, e, "eviction: {mode: 'Off'}")
-	g.Eventually(condition(t, e, "EvictionScopeServed"), "60s", "200ms").Should(gomega.Equal(" "))
+	g.Eventually(condition(t, e, "EvictionScopeServed"), "180s", "200ms").Should(gomega.Equal(" "))
 }
 
 func TestSecondGuard_isReported(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
 	g := gomega.NewWithT(t)
-	g.Eventually(condition(t, e, "EvictionGuardAlone"), "60s", "200ms").Should(gomega.HavePrefix("Alone"))
+	g.Eventually(condition(t, e, "EvictionGuardAlone"), "180s", "200ms").Should(gomega.HavePrefix("Alone"))
 	e.Apply(t, "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: strimzi-drain-cleaner},
 		webhooks: [{name: strimzi-drain-cleaner.strimzi.io, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, timeoutSeconds: 5,
 			clientConfig: {service: {namespace: strimzi-drain-cleaner, name: strimzi-drain-cleaner, path: /drainer, port: 443}},
 			rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods/eviction], scope: Namespaced}]}]}`)
 	configure(t, e, "eviction: {requestTimeout: 3s}") // sooner than the next look
-	g.Eventually(condition(t, e, "EvictionGuardAlone"), "60s", "200ms").
+	g.Eventually(condition(t, e, "EvictionGuardAlone"), "180s", "200ms").
 		Should(gomega.HavePrefix("SecondGuard there should be one in a cluster, and evictions are also sent to strimzi-drain-cleaner"))
-	g.Eventually(condition(t, e, "Ready"), "60s", "200ms").Should(gomega.HavePrefix("SecondGuard "))
+	g.Eventually(condition(t, e, "Ready"), "180s", "200ms").Should(gomega.HavePrefix("SecondGuard "))
 	configure(t, e, "eviction: {drainCleaner: {enabled: false}}")
-	g.Eventually(condition(t, e, "EvictionGuardAlone"), "60s", "200ms").Should(gomega.HavePrefix("Alone"))
+	g.Eventually(condition(t, e, "EvictionGuardAlone"), "180s", "200ms").Should(gomega.HavePrefix("Alone"))
 }
 
 // Neither without the deletion guard's consent nor for ever.
@@ -102,7 +102,7 @@ func TestProtectedPods(t *testing.T) {
 	}
 	configure(t, e, "eviction: {protectedPods: Refuse, drainCleaner: {enabled: false}}")
 	g := gomega.NewWithT(t)
-	g.Eventually(func() error { return evict(t, e, ns, "second", dryRun) }, "60s", "200ms").
+	g.Eventually(func() error { return evict(t, e, ns, "second", dryRun) }, "180s", "200ms").
 		Should(gomega.MatchError(gomega.ContainSubstring("eviction.holdfast.dev"))) // the API server learns the name after the guard
 	err := evict(t, e, ns, "second", nil)
 	if !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), `admission webhook "eviction.holdfast.dev" denied the request: The pod is protected from deletion: `) ||
@@ -133,7 +133,7 @@ func TestCachedPods_needNoQuestion(t *testing.T) {
 			t.Error("a dry run passes")
 		}
 		return gets() - before
-	}, "60s", "500ms").Should(gomega.BeZero())
+	}, "180s", "500ms").Should(gomega.BeZero())
 	g.Eventually(func() float64 { // the status looks around now and then
 		before := gets()
 		if err := evict(t, e, ns, held.Name, nil); err == nil {
@@ -143,12 +143,12 @@ func TestCachedPods_needNoQuestion(t *testing.T) {
 			t.Errorf("a pod that nothing matches: %v", err)
 		}
 		return gets() - before
-	}, "60s", "500ms").Should(gomega.BeZero())
+	}, "180s", "500ms").Should(gomega.BeZero())
 	g.Eventually(func() float64 { // what is written is seen, and not written again
 		before := patches()
 		_ = evict(t, e, ns, held.Name, nil)
 		return patches() - before
-	}, "60s", "100ms").Should(gomega.BeZero())
+	}, "180s", "100ms").Should(gomega.BeZero())
 	if patches() < 1 {
 		t.Error("nothing was written")
 	}

@@ -49,7 +49,7 @@ func TestOutage_whilePodsWait(t *testing.T) {
 	gomega.NewWithT(t).Eventually(func() string {
 		return c.Kubectl(t, "get", "validatingwebhookconfiguration", "holdfast-guard", "-o",
 			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].failurePolicy}`).Stdout
-	}, "60s", "100ms").Should(gomega.Equal("Fail"))
+	}, "180s", "100ms").Should(gomega.Equal("Fail"))
 
 	t.Run("the API server does not take what the guard writes", c.writesFail)
 	t.Run("the only replica is killed and started again", c.nobodyAnswers)
@@ -70,7 +70,7 @@ func (c *trouble) brokers(t testing.TB, node string, count int) []*corev1.Pod {
 	c.nodes.Add(t, node)
 	strimziPolicy(t, c.Env, ns)
 	pods := brokers(t, c.nodes, ns, node, count)
-	gomega.NewWithT(t).Eventually(func() error { return evict(t, c.Env, ns, pods[0].Name, dryRun) }, "60s", "100ms").
+	gomega.NewWithT(t).Eventually(func() error { return evict(t, c.Env, ns, pods[0].Name, dryRun) }, "180s", "100ms").
 		Should(gomega.Satisfy(apierrors.IsNotFound), "the API server knows the guard, which knows the policy")
 	return pods
 }
@@ -78,7 +78,7 @@ func (c *trouble) brokers(t testing.TB, node string, count int) []*corev1.Pod {
 // hears waits until a drain says something of a pod.
 func hears(t testing.TB, drain *testkit.Running, pod *corev1.Pod, what string) {
 	t.Helper()
-	gomega.NewWithT(t).Eventually(drain.Stderr, "60s", "50ms").
+	gomega.NewWithT(t).Eventually(drain.Stderr, "180s", "50ms").
 		Should(gomega.MatchRegexp(`pods/"` + pod.Name + `" -n "` + pod.Namespace + `".*` + regexp.QuoteMeta(what)))
 }
 
@@ -137,7 +137,7 @@ func (c *trouble) nobodyAnswers(t *testing.T) {
 	if out := c.nodes.Drain(t, "unanswered", "--timeout=180s"); out.Code != 0 {
 		t.Errorf("the drain after that ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
 	}
-	gomega.NewWithT(t).Eventually(roller.Rolls, "60s", "100ms").Should(gomega.HaveLen(len(pods)))
+	gomega.NewWithT(t).Eventually(roller.Rolls, "180s", "100ms").Should(gomega.HaveLen(len(pods)))
 	onceEach(t, roller, pods)
 }
 
@@ -153,7 +153,7 @@ func (c *trouble) anotherLeads(t *testing.T) {
 	for _, p := range pods {
 		hears(t, drain, p, "Strimzi's operator moves the pod")
 	}
-	g.Eventually(waiting, "60s", "100ms").Should(gomega.Equal("3"))
+	g.Eventually(waiting, "180s", "100ms").Should(gomega.Equal("3"))
 	leader := c.Manager
 	c.start()
 	if err := leader.Stop(); err != nil {
@@ -162,7 +162,7 @@ func (c *trouble) anotherLeads(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), pods[0]); err != nil {
 		t.Fatal(err)
 	}
-	g.Eventually(waiting, "60s", "100ms").Should(gomega.Equal("2"), "nobody goes on counting what waits")
+	g.Eventually(waiting, "180s", "100ms").Should(gomega.Equal("2"), "nobody goes on counting what waits")
 
 	configure(t, c.Env, "eviction: {mode: 'Off'}")
 	if out := drain.Wait(t); out.Code != 0 {
@@ -179,7 +179,7 @@ func (c *trouble) certificatesRotate(t *testing.T) {
 	configure(t, c.Env, "certificates: {validity: 60s, authorityValidity: 61s, overlap: 8s}")
 	refused := gomega.MatchError(gomega.ContainSubstring("will be rolled"))
 	g := gomega.NewWithT(t)
-	g.Eventually(func() error { return evict(t, c.Env, ns, p.Name, dryRun) }, "60s", "100ms").Should(refused)
+	g.Eventually(func() error { return evict(t, c.Env, ns, p.Name, dryRun) }, "180s", "100ms").Should(refused)
 	authorities := func() []*x509.Certificate {
 		out, err := cert.ParseCertsPEM(guardOf(t, c.Env).ClientConfig.CABundle)
 		if err != nil {

@@ -138,7 +138,7 @@ func TestUpstreamSystem_evictions(t *testing.T) {
 				gomega.NewWithT(t).Eventually(func() bool {
 					_, err := c.CoreV1().Pods(ns).Get(t.Context(), p.Name, metav1.GetOptions{})
 					return apierrors.IsNotFound(err)
-				}, "60s", "50ms").Should(gomega.BeTrue())
+				}, "180s", "50ms").Should(gomega.BeTrue())
 				return
 			}
 			want := map[string]string{"other": "kept"}

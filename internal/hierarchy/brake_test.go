@@ -63,15 +63,15 @@ func TestBrake_holdsCopiesThatNobodyDeleted(t *testing.T) {
 	for i := range 5 {
 		e.Apply(t, r.name("top"), fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r%d}, rules: []}", i))
 	}
-	r.Eventually(copies, "60s", "100ms").Should(gomega.Equal(15))
+	r.Eventually(copies, "180s", "100ms").Should(gomega.Equal(15))
 
 	// Somebody deletes a source: its copies go.
 	e.Kubectl(t, "delete", "role", "r0", "-n", r.name("top"))
-	r.Eventually(copies, "60s", "100ms").Should(gomega.Equal(12))
+	r.Eventually(copies, "180s", "100ms").Should(gomega.Equal(12))
 
 	// The team leaves the tree: all of its copies would go.
 	parent("team", "")
-	r.Eventually(held, "60s", "100ms").Should(gomega.ContainSubstring("12 of 12 copies would go now"))
+	r.Eventually(held, "180s", "100ms").Should(gomega.ContainSubstring("12 of 12 copies would go now"))
 	word := held()
 	if err := replica.Stop(); err != nil {
 		t.Fatal(err)
@@ -89,6 +89,6 @@ func TestBrake_holdsCopiesThatNobodyDeleted(t *testing.T) {
 	}
 	fields := regexp.MustCompile(` `).Split(command[1], -1)
 	e.Kubectl(t, fields...)
-	r.Eventually(copies, "60s", "100ms").Should(gomega.BeZero())
-	r.Eventually(held, "60s", "100ms").Should(gomega.BeEmpty())
+	r.Eventually(copies, "180s", "100ms").Should(gomega.BeZero())
+	r.Eventually(held, "180s", "100ms").Should(gomega.BeEmpty())
 }

@@ -367,7 +367,7 @@ func (r *rig) allGo() {
 		see copies cm x: a b<a s<a t<a
 		fence
 	`)
-	out := r.Kubectl(r.t, "delete", "--timeout=60s", "crd", "hierarchyconfigurations.hnc.x-k8s.io", "subnamespaceanchors.hnc.x-k8s.io", "hncconfigurations.hnc.x-k8s.io")
+	out := r.Kubectl(r.t, "delete", "--timeout=180s", "crd", "hierarchyconfigurations.hnc.x-k8s.io", "subnamespaceanchors.hnc.x-k8s.io", "hncconfigurations.hnc.x-k8s.io")
 	r.Expect(out.Code).To(gomega.Equal(0), out.Stderr)
 	r.Consistently(func() []string { return append(r.copies("cm", "x"), r.state("labels t"), r.state("there ns t")) }, "5s", "500ms").
 		Should(gomega.Equal([]string{"a", "b<a", "s<a", "t<a", "a=2 s=1 t=0", "yes"}))

@@ -19,7 +19,7 @@ func TestMark_isOnNamespacesWithSubnamespaces(t *testing.T) {
 		return r.Kubectl(t, "get", "namespace", r.name("a"), "-o", `jsonpath={.metadata.labels.holdfast\.dev/has-subnamespaces}`).Stdout
 	}
 	r.patch(r.Client, "anchor", "a/s", `{}`)
-	r.Eventually(mark, "60s", "50ms").Should(gomega.Equal("true"))
+	r.Eventually(mark, "180s", "50ms").Should(gomega.Equal("true"))
 	r.deleted(r.Client, "anchor", "a/s")
-	r.Eventually(mark, "60s", "50ms").Should(gomega.BeEmpty())
+	r.Eventually(mark, "180s", "50ms").Should(gomega.BeEmpty())
 }

@@ -19,7 +19,7 @@ func TestProtected_anAnchorStaysWhileItsSubtreeHoldsSomethingProtected(t *testin
 	r.see("field hc s spec.parent", "a") // it is made with that
 	r.patch(r.Client, "hc", "s", `{"spec":{"allowCascadingDeletion":true}}`)
 	r.patch(r.Client, "anchor", "s/below", `{}`)
-	r.Eventually(r.there("ns", "below"), "60s", "50ms").Should(gomega.BeTrue())
+	r.Eventually(r.there("ns", "below"), "180s", "50ms").Should(gomega.BeTrue())
 	r.Apply(t, r.name("below"), `{apiVersion: v1, kind: ConfigMap, metadata: {name: precious, labels: {holdfast.dev/deletion-protected: Always}}}`)
 
 	gone := func() string {
@@ -27,20 +27,20 @@ func TestProtected_anAnchorStaysWhileItsSubtreeHoldsSomethingProtected(t *testin
 	}
 	r.Eventually(func() string {
 		return r.Kubectl(t, "delete", "subns", r.name("s"), "-n", r.name("a"), "--dry-run=server").Stderr
-	}, "60s", "100ms").Should(gomega.And(gomega.ContainSubstring(`the subnamespace "`+r.name("below")+`" cannot be deleted`), gomega.ContainSubstring("configmaps/precious")))
+	}, "180s", "100ms").Should(gomega.And(gomega.ContainSubstring(`the subnamespace "`+r.name("below")+`" cannot be deleted`), gomega.ContainSubstring("configmaps/precious")))
 	r.patch(r.Client, "hc", "a", `{"spec":{"allowCascadingDeletion":true}}`)
 	r.Eventually(func() string {
 		return r.Kubectl(t, "delete", "namespace", r.name("a"), "--dry-run=server").Stderr
-	}, "60s", "100ms").Should(gomega.ContainSubstring("configmaps/precious"), "the namespace above all of them")
+	}, "180s", "100ms").Should(gomega.ContainSubstring("configmaps/precious"), "the namespace above all of them")
 	if said := gone(); said == "" {
 		t.Fatal("the anchor was deleted")
 	}
 	r.Consistently(r.there("ns", "below"), "2s", "200ms").Should(gomega.BeTrue())
 
 	r.Kubectl(t, "label", "configmap", "precious", "-n", r.name("below"), "holdfast.dev/deletion-protected-")
-	r.Eventually(gone, "60s", "200ms").Should(gomega.BeEmpty())
-	r.Eventually(r.there("ns", "below"), "120s", "200ms").Should(gomega.BeFalse())
-	r.Eventually(r.there("ns", "s"), "120s", "200ms").Should(gomega.BeFalse())
+	r.Eventually(gone, "180s", "200ms").Should(gomega.BeEmpty())
+	r.Eventually(r.there("ns", "below"), "180s", "200ms").Should(gomega.BeFalse())
+	r.Eventually(r.there("ns", "s"), "180s", "200ms").Should(gomega.BeFalse())
 }
 
 // there says whether an object is.

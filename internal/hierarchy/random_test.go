@@ -60,7 +60,7 @@ func TestRandom_editsByTwoOnTwoReplicasEndAsRecomputed(t *testing.T) {
 		}
 		replicas[one] = e.StartManager(t, r.args...)
 		people.Wait()
-		r.Eventually(r.difference, "120s", "500ms").Should(gomega.BeEmpty(), "seed %d", seed)
+		r.Eventually(r.difference, "180s", "500ms").Should(gomega.BeEmpty(), "seed %d", seed)
 	}
 }
 

@@ -184,7 +184,7 @@ func (r *rig) withoutWebhooks() {
 
 // HNC was ready when its server was; here it takes the trees.
 func (r *rig) notReady() {
-	r.Kubectl(r.t, "delete", "--ignore-not-found", "--timeout=60s", "crd", "hierarchyconfigurations.hnc.x-k8s.io", "subnamespaceanchors.hnc.x-k8s.io", "hncconfigurations.hnc.x-k8s.io")
+	r.Kubectl(r.t, "delete", "--ignore-not-found", "--timeout=180s", "crd", "hierarchyconfigurations.hnc.x-k8s.io", "subnamespaceanchors.hnc.x-k8s.io", "hncconfigurations.hnc.x-k8s.io")
 	if err := r.Manager.Stop(); err != nil {
 		r.t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func (l *ledger) leases() {
 	l.start(lease...)
 	holder := l.holder()
 	l.Expect(leader.Kill()).To(gomega.Succeed())
-	l.Eventually(l.holder, "120s", often).ShouldNot(gomega.Equal(holder)) // the lease has to run out
+	l.Eventually(l.holder, "180s", often).ShouldNot(gomega.Equal(holder)) // the lease has to run out
 	commit := l.commit("la", "x.yaml", ns("le")+cm("le", "one", "2"))
 	l.synced("la", commit)
 	l.value("le/one", "2")

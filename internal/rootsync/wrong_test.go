@@ -61,7 +61,10 @@ func service(namespace string) string {
 
 // done are writes that have changed something.
 func (l *ledger) done() []string {
-	return slices.DeleteFunc(l.writes(), func(w string) bool { return isDry(w) || strings.Contains(w, " 4") })
+	return slices.DeleteFunc(l.writes(), func(w string) bool {
+		code := w[strings.LastIndex(w, " ")+1:]
+		return isDry(w) || strings.HasPrefix(code, "4")
+	})
 }
 
 // still waits until nothing is changed for a while, and returns how much was until then.

@@ -26,7 +26,7 @@ import (
 
 // patience is for failures alone.
 const (
-	patience = time.Minute
+	patience = 3 * time.Minute
 	often    = 50 * time.Millisecond
 )
 

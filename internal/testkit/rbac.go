@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const grantTimeout = 10 * time.Second
+const grantTimeout = 180 * time.Second
 
 func (e *Env) grant(ctx context.Context, namespace, user string, rules []rbacv1.PolicyRule) error {
 	var role, binding client.Object

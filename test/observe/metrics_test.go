@@ -51,7 +51,7 @@ func TestMetrics_areThoseOfTheTable(t *testing.T) {
 	gomega.NewWithT(t).Eventually(func() string {
 		served["guard"], served["sync"] = scrape(t, e.Manager), scrape(t, s)
 		return missing(table, served)
-	}, "90s", "500ms").Should(gomega.BeEmpty(), "in the table, and not served")
+	}, "180s", "500ms").Should(gomega.BeEmpty(), "in the table, and not served")
 
 	all := map[string]*dto.MetricFamily{}
 	for process, families := range served {

@@ -251,19 +251,19 @@ func prepare(t *testing.T, e *testkit.Env) {
 		return func() string { return e.Kubectl(t, append([]string{"get"}, args...)...).Stdout }
 	}
 	for _, marked := range []string{"configmap/selected", "pod/selected", "replicaset/used"} {
-		g.Eventually(read(marked, "-n", observed, "-o", "jsonpath={.metadata.labels}"), "90s", "200ms").Should(gomega.ContainSubstring(v1alpha1.MarkedLabel), marked)
+		g.Eventually(read(marked, "-n", observed, "-o", "jsonpath={.metadata.labels}"), "180s", "200ms").Should(gomega.ContainSubstring(v1alpha1.MarkedLabel), marked)
 	}
-	g.Eventually(read("namespace", holder, "-o", "jsonpath={.metadata.labels}"), "90s", "200ms").Should(gomega.ContainSubstring(v1alpha1.HoldsProtectedMark))
+	g.Eventually(read("namespace", holder, "-o", "jsonpath={.metadata.labels}"), "180s", "200ms").Should(gomega.ContainSubstring(v1alpha1.HoldsProtectedMark))
 	for _, ns := range []string{child, bypassed} {
-		g.Eventually(read("namespace", ns, "-o", "jsonpath={.metadata.labels}"), "90s", "200ms").Should(gomega.ContainSubstring(parent + ".tree.hnc.x-k8s.io/depth"))
+		g.Eventually(read("namespace", ns, "-o", "jsonpath={.metadata.labels}"), "180s", "200ms").Should(gomega.ContainSubstring(parent + ".tree.hnc.x-k8s.io/depth"))
 	}
-	g.Eventually(read("hncconfiguration", "config", "-o", "name"), "90s", "200ms").ShouldNot(gomega.BeEmpty())
+	g.Eventually(read("hncconfiguration", "config", "-o", "name"), "180s", "200ms").ShouldNot(gomega.BeEmpty())
 	if out := e.Kubectl(t, "annotate", "namespace", bypassed, v1alpha1.DeleteUncheckedAnnotation+"="+bypassed); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
 	withoutMarks(t, e)
 	e.Apply(t, "", unmarked)
-	if out := e.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s"); out.Code != 0 {
+	if out := e.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=180s"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
 	e.Apply(t, "", widget)

@@ -142,7 +142,7 @@ func (r *rig) eventually(t *testing.T, q request, refused bool) (found string) {
 			return "the audit log has nothing of it"
 		}
 		return ""
-	}, "90s", "300ms").Should(gomega.BeEmpty(), "%s: want it refused: %t", q.name, refused)
+	}, "180s", "300ms").Should(gomega.BeEmpty(), "%s: want it refused: %t", q.name, refused)
 	return found
 }
 
@@ -189,7 +189,7 @@ func (r *rig) annotations(t *testing.T, agent string) (out []map[string]string) 
 			}
 		}
 		return len(out)
-	}, "30s", "50ms").ShouldNot(gomega.BeZero(), "the request is not logged")
+	}, "180s", "50ms").ShouldNot(gomega.BeZero(), "the request is not logged")
 	return out
 }
 
@@ -278,5 +278,5 @@ func (r *rig) told(t *testing.T) {
 			}
 		}
 		return got
-	}, "60s", "500ms").Should(gomega.Equal(want), "what Events are about")
+	}, "180s", "500ms").Should(gomega.Equal(want), "what Events are about")
 }

@@ -79,8 +79,8 @@ func (b *book) ready(t *testing.T) {
 	if err := b.WaitEnforced(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.done(t, "wait", "--for=create", "holdfast/holdfast", "--timeout=120s")
-	b.done(t, "wait", "--for=condition=Ready", "holdfast/holdfast", "--timeout=120s")
+	b.done(t, "wait", "--for=create", "holdfast/holdfast", "--timeout=180s")
+	b.done(t, "wait", "--for=condition=Ready", "holdfast/holdfast", "--timeout=180s")
 }
 
 // with is a reader who has set variables of the page.
@@ -143,7 +143,7 @@ func (b *book) leader(t *testing.T) string {
 // eventually is for what takes as long as it takes.
 func eventually[T any](t *testing.T, look func() T) gomega.AsyncAssertion {
 	t.Helper()
-	return gomega.NewWithT(t).Eventually(look, "120s", "200ms")
+	return gomega.NewWithT(t).Eventually(look, "180s", "200ms")
 }
 
 // Every page is tried, and found in the index.

@@ -52,7 +52,7 @@ func (b *book) post(t *testing.T, path, body string) (int, string) {
 // pod makes one that never runs, and returns how to look at it again.
 func (b *book) pod(t *testing.T, ns, name, labels string) func() *corev1.Pod {
 	t.Helper()
-	b.done(t, "wait", "--for=create", "serviceaccount/default", "-n", ns, "--timeout=60s")
+	b.done(t, "wait", "--for=create", "serviceaccount/default", "-n", ns, "--timeout=180s")
 	b.Apply(t, ns, `{apiVersion: v1, kind: Pod, metadata: {name: `+name+`, labels: {`+labels+`}}, spec: {containers: [{name: c, image: none}]}}`)
 	return func() *corev1.Pod {
 		var p corev1.Pod

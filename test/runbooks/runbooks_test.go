@@ -157,7 +157,7 @@ func leaderKilled(t *testing.T, b *book, p *page.Page) {
 	eventually(t, func() string { return b.leader(t) }).ShouldNot(gomega.Equal(was))
 	b.reader.Does(t, p, do, isOver)
 	b.done(t, "delete", "validatingadmissionpolicy", "holdfast-deletion-holdfast")
-	b.done(t, "wait", "--for=create", "validatingadmissionpolicy/holdfast-deletion-holdfast", "--timeout=120s")
+	b.done(t, "wait", "--for=create", "validatingadmissionpolicy/holdfast-deletion-holdfast", "--timeout=180s")
 	b.ready(t)
 }
 
@@ -249,11 +249,11 @@ func uninstallStuck(t *testing.T, b *book, p *page.Page) {
 	t.Helper()
 	b.start(t)
 	b.done(t, "apply", "--server-side", "-f", root+"/config/namespaces/config-management-system.yaml", "-f", root+"/config/crd/configsync")
-	b.done(t, "wait", "--for=condition=Established", "crd/rootsyncs.configsync.gke.io", "--timeout=60s")
+	b.done(t, "wait", "--for=condition=Established", "crd/rootsyncs.configsync.gke.io", "--timeout=180s")
 	b.Apply(t, "config-management-system", `{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: left, finalizers: [configsync.gke.io/reconciler]}}`)
 	p.Told(t, see, b.refused(t, "delete", "namespace", "holdfast-system"))
 	b.done(t, "delete", "namespace", "config-management-system", "--wait=false")
-	b.done(t, "wait", "--for=jsonpath={.status.phase}=Terminating", "namespace/config-management-system", "--timeout=60s")
+	b.done(t, "wait", "--for=jsonpath={.status.phase}=Terminating", "namespace/config-management-system", "--timeout=180s")
 	b.reader.Does(t, p, do)
 	if err := b.WaitNotEnforced(t.Context()); err != nil {
 		t.Error(err)

@@ -57,7 +57,7 @@ func (p player) pod(name string, labels map[string]string) *corev1.Pod {
 	gomega.NewWithT(p.t).Eventually(func() (err error) { // the service account of the namespace may not be there yet
 		out, err = p.client.CoreV1().Pods(p.namespace).Create(p.t.Context(), in, metav1.CreateOptions{})
 		return err
-	}, "60s", "100ms").Should(gomega.Succeed())
+	}, "180s", "100ms").Should(gomega.Succeed())
 	return out
 }
 

@@ -28,7 +28,7 @@ func (p player) apply(name, spec string) {
 	p.e.Apply(p.t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: `+name+`}, spec: {
 		match: {namespaces: [`+p.namespace+`], podSelector: {matchLabels: {db: `+name+`}}}, action: {annotations: {move: please}}, `+spec+`}}`)
 	probe := p.pod("probe-"+name, map[string]string{"db": name})
-	gomega.NewWithT(p.t).Eventually(func() error { return p.classic(probe.Name, metav1.DryRunAll) }, "60s", "200ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
+	gomega.NewWithT(p.t).Eventually(func() error { return p.classic(probe.Name, metav1.DryRunAll) }, "180s", "200ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
 }
 
 // classic asks for an eviction by the subresource of pods.
@@ -58,7 +58,7 @@ func TestResponder(t *testing.T) {
 		pod := p.pod("db-0", map[string]string{"db": "deny"})
 		before := time.Now()
 		p.evict(pod)
-		g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "60s", "200ms").Should(gomega.Equal("EvictionPolicy deny: the operator moves it"))
+		g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "180s", "200ms").Should(gomega.Equal("EvictionPolicy deny: the operator moves it"))
 		r := p.reported(pod.Name)
 		if r.HeartbeatTime == nil || r.CompletionTime != nil {
 			t.Errorf("got %+v, want a heartbeat and no completion", r)
@@ -69,13 +69,13 @@ func TestResponder(t *testing.T) {
 		if got := p.get(pod.Name); got.Annotations["move"] != "please" || got.Labels[v1alpha1.EvictingLabel] != "deny" {
 			t.Errorf("the operator has not been asked: %v, %v", got.Annotations, got.Labels)
 		}
-		g.Eventually(func() string { return e.Kubectl(t, "get", "evp", "deny", "-o", "jsonpath={.status}").Stdout }, "60s", "200ms").
+		g.Eventually(func() string { return e.Kubectl(t, "get", "evp", "deny", "-o", "jsonpath={.status}").Stdout }, "180s", "200ms").
 			Should(gomega.And(gomega.ContainSubstring(`"waiting":`), gomega.ContainSubstring(`"matched":`)))
 
 		if err := p.client.CoreV1().Pods(p.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		g.Eventually(func() bool { _, completed := p.message(pod.Name); return completed }, "60s", "200ms").Should(gomega.BeTrue())
+		g.Eventually(func() bool { _, completed := p.message(pod.Name); return completed }, "180s", "200ms").Should(gomega.BeTrue())
 		r = p.reported(pod.Name)
 		if diff := cmp.Diff("The pod is gone", *r.Message); diff != "" || r.ExpectedCompletionTime != nil {
 			t.Errorf("got %+v", r)
@@ -94,9 +94,9 @@ func TestResponder(t *testing.T) {
 		p.apply("until", `verdict: {type: DenyUntil, until: "pod.metadata.annotations[?'moved'].orValue('') == 'yes'", message: the primary is moved first}`)
 		pod := p.pod("db-0", map[string]string{"db": "until"})
 		p.evict(pod)
-		g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "60s", "200ms").Should(gomega.Equal("EvictionPolicy until: the primary is moved first"))
+		g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "180s", "200ms").Should(gomega.Equal("EvictionPolicy until: the primary is moved first"))
 		e.Kubectl(t, "annotate", "pod", "-n", p.namespace, pod.Name, "moved=yes")
-		g.Eventually(func() bool { _, completed := p.message(pod.Name); return completed }, "60s", "200ms").Should(gomega.BeTrue())
+		g.Eventually(func() bool { _, completed := p.message(pod.Name); return completed }, "180s", "200ms").Should(gomega.BeTrue())
 		m, _ := p.message(pod.Name)
 		if diff := cmp.Diff("EvictionPolicy until lets the eviction pass", m); diff != "" {
 			t.Error(diff)
@@ -112,7 +112,7 @@ func TestResponder(t *testing.T) {
 		g, p := gomega.NewWithT(t), newPlayer(t, e)
 		pod := p.pod("my-cluster-kafka-0", map[string]string{"strimzi.io/kind": "Kafka", "strimzi.io/name": "my-cluster-kafka"})
 		p.evict(pod)
-		g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "60s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
+		g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "180s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
 		if got := p.get(pod.Name).Annotations[v1alpha1.StrimziRollAnnotation]; got != v1alpha1.StrimziRollValue {
 			t.Errorf("the operator has not been asked")
 		}
@@ -123,7 +123,7 @@ func TestResponder(t *testing.T) {
 		g, p := gomega.NewWithT(t), newPlayer(t, e)
 		pod := p.pod("web-0", nil)
 		p.evict(pod)
-		g.Eventually(func() bool { _, completed := p.message(pod.Name); return completed }, "60s", "200ms").Should(gomega.BeTrue())
+		g.Eventually(func() bool { _, completed := p.message(pod.Name); return completed }, "180s", "200ms").Should(gomega.BeTrue())
 		p.next(pod.Name)
 	})
 }
@@ -147,11 +147,11 @@ func TestResponder_withTheGateOffTouchesNothingAndTurnsOnLive(t *testing.T) {
 		t.Error("the pod was written to")
 	}
 	configure(t, e, "featureGates: {EvictionRequestResponder: true}")
-	g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "60s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
+	g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "180s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
 	configure(t, e, "featureGates: {EvictionRequestResponder: false}")
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
-	}, "60s", "200ms").Should(gomega.ContainSubstring("EvictionRequestResponder: false"))
+	}, "180s", "200ms").Should(gomega.ContainSubstring("EvictionRequestResponder: false"))
 	other := p.pod("my-cluster-kafka-1", kafka)
 	p.evict(other)
 	g.Consistently(func() bool { return p.reported(other.Name).HeartbeatTime == nil }, "5s", "500ms").Should(gomega.BeTrue())
@@ -161,7 +161,7 @@ func TestResponder_withTheGateOffTouchesNothingAndTurnsOnLive(t *testing.T) {
 	configure(t, e, "featureGates: {EvictionRequestResponder: true}\neviction: {scope: {namespaceSelector: {matchLabels: {team: streams}}}}")
 	inScope := in.pod("my-cluster-kafka-0", kafka)
 	in.evict(inScope)
-	g.Eventually(func() string { m, _ := in.message(inScope.Name); return m }, "60s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
+	g.Eventually(func() string { m, _ := in.message(inScope.Name); return m }, "180s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
 	if p.reported(other.Name).HeartbeatTime != nil {
 		t.Error("it responds in a namespace that is out of scope")
 	}
@@ -189,11 +189,11 @@ func TestResponder_withoutTheAPIEverythingElseWorks(t *testing.T) {
 		}
 		return strings.Count(string(log), "The API server serves no Evictions")
 	}
-	g.Eventually(said, "60s", "200ms").Should(gomega.Equal(1))
+	g.Eventually(said, "180s", "200ms").Should(gomega.Equal(1))
 	configure(t, e, "featureGates: {EvictionRequestResponder: true}") // looks again
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
-	}, "60s", "200ms").Should(gomega.ContainSubstring("EvictionRequestResponder"))
+	}, "180s", "200ms").Should(gomega.ContainSubstring("EvictionRequestResponder"))
 	g.Consistently(said, "3s", "500ms").Should(gomega.Equal(1))
 }
 

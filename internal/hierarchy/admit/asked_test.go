@@ -65,7 +65,7 @@ func gone(t testing.TB, s *server, u *unstructured.Unstructured) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(func() bool {
 		return apierrors.IsNotFound(s.Client.Get(t.Context(), client.ObjectKeyFromObject(u), u.DeepCopy()))
-	}, "90s", "100ms").Should(gomega.BeTrue(), "it does not go")
+	}, "180s", "100ms").Should(gomega.BeTrue(), "it does not go")
 }
 
 // testHierarchies puts changes of parents to the API server, by people with rights in

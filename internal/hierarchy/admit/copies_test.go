@@ -190,7 +190,7 @@ func testNewCopies(t *testing.T, s *server) {
 		said(t, "before", ann.Delete(t.Context(), o.DeepCopy()), remove)
 		ending := parse(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+in+"}}")
 		said(t, "the namespace", ann.Delete(t.Context(), ending), "ok")
-		gomega.NewWithT(t).Eventually(func() error { return ann.Delete(t.Context(), o.DeepCopy()) }, "60s", "100ms").Should(gomega.Succeed())
+		gomega.NewWithT(t).Eventually(func() error { return ann.Delete(t.Context(), o.DeepCopy()) }, "180s", "100ms").Should(gomega.Succeed())
 		said(t, "the content of it", write(t, ann, o.DeepCopy(), "", `{"rules":[]}`), change)
 		said(t, "let it go", write(t, ann, o.DeepCopy(), "", `{"metadata":{"finalizers":null}}`), "ok")
 		gone(t, s, ending)

@@ -166,7 +166,7 @@ func testMutatingIsOwned(t *testing.T, s *server) {
 		gomega.NewWithT(t).Eventually(func() int {
 			s.reconcile(t)
 			return webhooks()
-		}, "30s", "100ms").Should(gomega.Equal(1), "after it was %s", what)
+		}, "180s", "100ms").Should(gomega.Equal(1), "after it was %s", what)
 	}
 	anchor := parse(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: holdfast-anchor}}")
 	said(t, "delete the anchor", s.as(t, "ann").Delete(t.Context(), anchor), "ok")

@@ -124,7 +124,7 @@ func newServer(t *testing.T) *server {
 		t.Fatal(out.Stderr)
 	}
 	s.Apply(t, "", extraCRDs)
-	if out := s.Kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); out.Code != 0 {
+	if out := s.Kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=180s"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
 	s.Apply(t, "", oldQuota)
@@ -206,7 +206,7 @@ func (s *server) waitInstalled(t *testing.T) {
 			}
 		}
 		return nil
-	}, "60s", "100ms").Should(gomega.Succeed())
+	}, "180s", "100ms").Should(gomega.Succeed())
 }
 
 // parse makes an object from YAML.

@@ -59,6 +59,6 @@ func (s *server) warnings(t *testing.T, p *admissionregistrationv1.ValidatingAdm
 	gomega.NewWithT(t).Eventually(func() bool {
 		err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)
 		return err == nil && p.Status.TypeChecking != nil && p.Status.ObservedGeneration == p.Generation
-	}, "60s", "100ms").Should(gomega.BeTrue(), "%s is not looked at", p.Name)
+	}, "180s", "100ms").Should(gomega.BeTrue(), "%s is not looked at", p.Name)
 	return p.Status.TypeChecking.ExpressionWarnings
 }

@@ -108,7 +108,7 @@ func TestWatcher(t *testing.T) {
 				return ""
 			}
 			return w.Conditions()[0].Reason
-		}, "60s", "200ms").Should(gomega.Equal(want), "%v", w.Verdict())
+		}, "180s", "200ms").Should(gomega.Equal(want), "%v", w.Verdict())
 	}
 
 	if w.Alone() || w.Conditions() != nil || n.Load() != 0 {
@@ -177,7 +177,7 @@ func TestWatcher(t *testing.T) {
 	}
 
 	needed.Store(false)
-	g.Eventually(func() bool { w.Wake(); return w.Alone() }, "60s", "100ms").Should(gomega.BeFalse(), "what was true need not be when it is asked next")
+	g.Eventually(func() bool { w.Wake(); return w.Alone() }, "180s", "100ms").Should(gomega.BeFalse(), "what was true need not be when it is asked next")
 }
 
 // Without the rights to look, Holdfast does not take itself for alone.
@@ -189,7 +189,7 @@ func TestWatcher_withoutRights(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()
-	gomega.NewWithT(t).Eventually(func() string { return w.Conditions()[0].Message }, "60s", "50ms").Should(gomega.ContainSubstring("cannot list resource \"deployments\""))
+	gomega.NewWithT(t).Eventually(func() string { return w.Conditions()[0].Message }, "180s", "50ms").Should(gomega.ContainSubstring("cannot list resource \"deployments\""))
 	if w.Alone() || w.Conditions()[0].Status != metav1.ConditionUnknown {
 		t.Errorf("alone: %t, %v", w.Alone(), w.Conditions())
 	}

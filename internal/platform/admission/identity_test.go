@@ -128,7 +128,7 @@ func TestIdentity_isForWhoMayOperateHoldfast(t *testing.T) {
 	e.Grant(t, "", "operator", testkit.Rule(v1alpha1.GroupName, []string{v1alpha1.OperateResource}, v1alpha1.OperateVerb))
 	g.Eventually(func() string {
 		return e.Kubectl(t, "create", "token", "default", "-n", "holdfast-system", "--as=stranger").Stderr
-	}, "60s", "100ms").Should(gomega.ContainSubstring(admission.IdentityPolicyName), "the policy is not in force")
+	}, "180s", "100ms").Should(gomega.ContainSubstring(admission.IdentityPolicyName), "the policy is not in force")
 
 	for _, d := range deeds {
 		t.Run(d.name, func(t *testing.T) { // one after the other, which is fast enough
@@ -165,11 +165,11 @@ func TestIdentity_isForTheClustersOwnParts(t *testing.T) {
 	pods := func() string {
 		return e.Kubectl(t, "get", "pods", "-n", "holdfast-system", "-l", "app=rolls", "-o", "jsonpath={.items[*].spec.containers[*].image}").Stdout
 	}
-	g.Eventually(pods, "60s", "100ms").Should(gomega.Equal("none"))
+	g.Eventually(pods, "180s", "100ms").Should(gomega.Equal("none"))
 	if out := e.Kubectl(t, "set", "image", "deployment/rolls", "c=another", "-n", "holdfast-system"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
-	g.Eventually(pods, "60s", "100ms").Should(gomega.ContainSubstring("another"))
+	g.Eventually(pods, "180s", "100ms").Should(gomega.ContainSubstring("another"))
 
 	e.Grant(t, "holdfast-system", "system:node:one", testkit.Rule("", []string{"serviceaccounts/token"}, "create"))
 	if out := e.Kubectl(t, "create", "token", "holdfast-guard", "-n", "holdfast-system", "--as=system:node:one", "--as-group=system:nodes"); out.Code != 0 {

@@ -78,11 +78,11 @@ func TestAnchor_deletedAndMadeAgain(t *testing.T) {
 			if err := e.WaitNotEnforced(t.Context()); err != nil {
 				t.Error(err)
 			}
-			g.Eventually(func() []string { return admissionObjects(t, e) }, "60s", "100ms").Should(gomega.BeEmpty())
+			g.Eventually(func() []string { return admissionObjects(t, e) }, "180s", "100ms").Should(gomega.BeEmpty())
 			if !dead {
-				g.Eventually(func() string { return condition(t, e, v1alpha1.ConditionAdmissionInstalled).Reason }, "60s", "100ms").
+				g.Eventually(func() string { return condition(t, e, v1alpha1.ConditionAdmissionInstalled).Reason }, "180s", "100ms").
 					Should(gomega.Equal(v1alpha1.ReasonAnchorMissing))
-				g.Eventually(func() float64 { return e.Metric(t, "holdfast_anchor_present") }, "60s", "100ms").Should(gomega.BeZero())
+				g.Eventually(func() float64 { return e.Metric(t, "holdfast_anchor_present") }, "180s", "100ms").Should(gomega.BeZero())
 				if err := e.Manager.Ready(t.Context()); err != nil {
 					t.Errorf("the state of the policies takes the replica out of service: %v", err)
 				}
@@ -97,8 +97,8 @@ func TestAnchor_deletedAndMadeAgain(t *testing.T) {
 			if err := e.WaitEnforced(t.Context()); err != nil {
 				t.Error(err)
 			}
-			g.Eventually(func() int { return len(admissionObjects(t, e)) }, "60s", "100ms").Should(gomega.Equal(all))
-			g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "60s", "100ms").
+			g.Eventually(func() int { return len(admissionObjects(t, e)) }, "180s", "100ms").Should(gomega.Equal(all))
+			g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "180s", "100ms").
 				Should(gomega.Equal(metav1.ConditionTrue))
 		})
 	}
@@ -143,13 +143,13 @@ func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
 			} else if out.Code != 0 {
 				t.Fatalf("kubectl: %s", out.Stderr)
 			}
-			g.Eventually(func() string { return cmp.Diff(before, snapshot(t, e)) }, "60s", "100ms").Should(gomega.BeEmpty(), "(-before +after)")
+			g.Eventually(func() string { return cmp.Diff(before, snapshot(t, e)) }, "180s", "100ms").Should(gomega.BeEmpty(), "(-before +after)")
 			if err := e.WaitEnforced(t.Context()); err != nil {
 				t.Error(err)
 			}
 			g.Eventually(func() string {
 				return e.KubectlInput(t, configurationYAML("deletion: {mode: Sometimes}"), "apply", "--server-side", "--force-conflicts", "-f", "-").Stderr
-			}, "60s", "100ms").Should(gomega.ContainSubstring("data[config.yaml].deletion.mode"), "the webhook is not called")
+			}, "180s", "100ms").Should(gomega.ContainSubstring("data[config.yaml].deletion.mode"), "the webhook is not called")
 		})
 	}
 }
@@ -203,10 +203,10 @@ func TestHealing_isSaid(t *testing.T) {
 	if out := e.Kubectl(t, "delete", "validatingadmissionpolicy", "holdfast-deletion-karmada"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
-	g.Eventually(func() float64 { return e.Metric(t, "holdfast_admission_repairs_total") }, "60s", "100ms").Should(gomega.Equal(1.0))
+	g.Eventually(func() float64 { return e.Metric(t, "holdfast_admission_repairs_total") }, "180s", "100ms").Should(gomega.Equal(1.0))
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "events.events.k8s.io", "-A", "-o", "jsonpath={range .items[*]}{.reason} {.note}{'\\n'}{end}").Stdout
-	}, "60s", "100ms").Should(gomega.ContainSubstring("Restored Restored after somebody changed or deleted them: ValidatingAdmissionPolicy/holdfast-deletion-karmada"))
+	}, "180s", "100ms").Should(gomega.ContainSubstring("Restored Restored after somebody changed or deleted them: ValidatingAdmissionPolicy/holdfast-deletion-karmada"))
 }
 
 // A policy of somebody else that carries the same label is none of Holdfast's.
@@ -233,7 +233,7 @@ func TestAnchor_deletedLeavingOrphans(t *testing.T) {
 	if err := e.WaitNotEnforced(t.Context()); err != nil {
 		t.Error(err)
 	}
-	g.Eventually(func() []string { return admissionObjects(t, e) }, "60s", "100ms").Should(gomega.BeEmpty())
+	g.Eventually(func() []string { return admissionObjects(t, e) }, "180s", "100ms").Should(gomega.BeEmpty())
 }
 
 // Whoever may edit ConfigMaps may not turn every protection off by that.
@@ -277,7 +277,7 @@ func TestModes_changeByConfigurationWithTheManagerAlive(t *testing.T) {
 			out := e.Kubectl(t, "delete", "-n", ns, "configmap/x", "--dry-run=server")
 			said := strings.Contains(out.Stderr, "is protected from deletion")
 			return (out.Code != 0) == step.wantRefused && said == (step.wantRefused || step.wantWarning)
-		}, "60s", "100ms").Should(gomega.BeTrue(), "in mode %s", step.mode)
+		}, "180s", "100ms").Should(gomega.BeTrue(), "in mode %s", step.mode)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestConfiguration_badOneIsRefusedAndTheLastGoodStays(t *testing.T) {
 	}
 	configure(t, e, bad)
 	p := e.StartManagerNotReady(t)
-	g.Eventually(p.Done(), "30s").Should(gomega.BeClosed(), "the manager starts on a configuration that is not valid")
+	g.Eventually(p.Done(), "180s").Should(gomega.BeClosed(), "the manager starts on a configuration that is not valid")
 	if !strings.Contains(p.LogTail(), "deletion.mode") {
 		t.Errorf("the manager's last words do not name the field:\n%s", p.LogTail())
 	}
@@ -313,14 +313,14 @@ func TestIdle_noWrites(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{ManagerArgs: []string{"--leader-elect=false"}}) // so that there is no lease to renew
 	g := gomega.NewWithT(t)
-	g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "60s", "100ms").
+	g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "180s", "100ms").
 		Should(gomega.Equal(metav1.ConditionTrue))
 	var before float64
 	g.Eventually(func() bool {
 		last := before
 		before = e.Writes(t)
 		return before == last
-	}, "60s", "1s").Should(gomega.BeTrue(), "the start does not come to an end")
+	}, "180s", "1s").Should(gomega.BeTrue(), "the start does not come to an end")
 	g.Consistently(func() float64 { return e.Writes(t) }, "5s", "500ms").Should(gomega.Equal(before))
 }
 
@@ -353,7 +353,7 @@ func TestRBAC_bindsExactlyTheNamesThatCanBeWritten(t *testing.T) {
 			names = append(names, list.Items[i].Name)
 		}
 		return names
-	}, "60s", "100ms").Should(gomega.ConsistOf(granted))
+	}, "180s", "100ms").Should(gomega.ConsistOf(granted))
 }
 
 func configure(t testing.TB, e *testkit.Env, body string) {

@@ -57,14 +57,14 @@ func TestManager_runsWithoutASecretAndWithoutALease(t *testing.T) {
 		}
 	})
 
-	g.Eventually(m.CABundle, "60s", "10ms").ShouldNot(gomega.BeNil())
+	g.Eventually(m.CABundle, "180s", "10ms").ShouldNot(gomega.BeNil())
 	before := served(t, c, m)
 
 	// A change of the settings.
 	c.sleep(time.Minute)
 	c.configure(func(s *Settings) { s.HostNames = append(s.HostNames, "guard.example.com") })
 	m.Wake()
-	g.Eventually(m.Check, "60s", "10ms").Should(gomega.Succeed())
+	g.Eventually(m.Check, "180s", "10ms").Should(gomega.Succeed())
 	if served(t, c, m) == before {
 		t.Error("the change of the settings changed nothing")
 	}
@@ -74,12 +74,12 @@ func TestManager_runsWithoutASecretAndWithoutALease(t *testing.T) {
 	if err := m.Check(); err == nil {
 		t.Error("an expired certificate is good enough to be ready")
 	}
-	g.Eventually(m.Check, "60s", "10ms").Should(gomega.Succeed())
+	g.Eventually(m.Check, "180s", "10ms").Should(gomega.Succeed())
 	c.sleep(year)
 	if _, err := m.GetCertificate(nil); err != nil {
 		t.Error(err)
 	}
-	g.Eventually(m.NotAfter, "60s", "10ms").Should(gomega.BeTemporally(">", c.clock.Now()))
+	g.Eventually(m.NotAfter, "180s", "10ms").Should(gomega.BeTemporally(">", c.clock.Now()))
 }
 
 // takenLease is held by somebody else for ever.

@@ -129,7 +129,7 @@ func (c *caller) called() {
 			}
 		}
 		return true
-	}, "60s", "1ms").Should(gomega.BeTrue())
+	}, "180s", "1ms").Should(gomega.BeTrue())
 	if c.failed.Load() > 0 {
 		c.t.FailNow()
 	}

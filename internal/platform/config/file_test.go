@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long to wait for an event of the file system.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func write(t *testing.T, path, content string) {
 	t.Helper()

@@ -81,7 +81,7 @@ func newRig(t *testing.T) *rig {
 		<-done
 		r.Wait()
 	})
-	r.Eventually(kinds.Current, "60s", "20ms").ShouldNot(gomega.BeNil())
+	r.Eventually(kinds.Current, "180s", "20ms").ShouldNot(gomega.BeNil())
 	kinds.OnChange(func() { _ = r.Refresh(ctx) })
 	return r
 }
@@ -143,8 +143,8 @@ func TestHub_hasOneWatchForEachKindWhoeverFollowsIt(t *testing.T) {
 	for _, s := range []object.Sync{"a", "b", "c"} {
 		r.Expect(r.Follow(t.Context(), s, sets.New(configMaps, deployments))).To(gomega.Succeed())
 	}
-	r.Eventually(r.seen(one), "60s", "20ms").ShouldNot(gomega.BeNil())
-	r.Eventually(r.seen(web), "60s", "20ms").ShouldNot(gomega.BeNil())
+	r.Eventually(r.seen(one), "180s", "20ms").ShouldNot(gomega.BeNil())
+	r.Eventually(r.seen(web), "180s", "20ms").ShouldNot(gomega.BeNil())
 	got, _ := r.Seen(one)
 	if got.Manager != ":root_x" || got.Status != "" {
 		t.Errorf("a ConfigMap: %+v", got)
@@ -168,12 +168,12 @@ func TestHub_hasOneWatchForEachKindWhoeverFollowsIt(t *testing.T) {
 
 	// What loses the label is as if it were not there, until it has it again.
 	r.e.Apply(t, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}`)
-	r.Eventually(r.seen(one), "60s", "20ms").Should(gomega.BeNil())
+	r.Eventually(r.seen(one), "180s", "20ms").Should(gomega.BeNil())
 	r.Eventually(func() int {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.changed[one]
-	}, "60s", "20ms").Should(gomega.BeNumerically(">=", 2))
+	}, "180s", "20ms").Should(gomega.BeNumerically(">=", 2))
 
 	// The last who follows a kind ends its watch.
 	for _, s := range []object.Sync{"a", "b"} {
@@ -205,11 +205,11 @@ func TestHub_followsKindsThatComeAndGo(t *testing.T) {
 		c.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 		_ = r.e.Client.Delete(context.WithoutCancel(t.Context()), c)
 	})
-	r.Eventually(func() bool { _, known := r.Seen(one); return known }, "60s", "20ms").Should(gomega.BeTrue())
+	r.Eventually(func() bool { _, known := r.Seen(one); return known }, "180s", "20ms").Should(gomega.BeTrue())
 	r.e.Apply(t, ns, managed("hub.example.org/v1", "Widget", ns, "one", ""))
-	r.Eventually(r.seen(one), "60s", "20ms").ShouldNot(gomega.BeNil())
+	r.Eventually(r.seen(one), "180s", "20ms").ShouldNot(gomega.BeNil())
 	r.Expect(r.e.Kubectl(t, "delete", "crd", "widgets.hub.example.org").Code).To(gomega.Equal(0))
-	r.Eventually(func() bool { _, known := r.Seen(one); return known }, "60s", "20ms").Should(gomega.BeFalse())
+	r.Eventually(func() bool { _, known := r.Seen(one); return known }, "180s", "20ms").Should(gomega.BeFalse())
 }
 
 func TestHub_beforeItIsKnownWhatIsServed(t *testing.T) {

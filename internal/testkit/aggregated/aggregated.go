@@ -48,7 +48,7 @@ const (
 	// serviceName is that of the Service that an APIService names.
 	serviceName = "flunders"
 	// availableTimeout bounds the start; it takes about a second.
-	availableTimeout = 60 * time.Second
+	availableTimeout = 180 * time.Second
 	often            = 50 * time.Millisecond
 )
 

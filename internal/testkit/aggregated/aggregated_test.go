@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	soon  = "30s"
+	soon  = "180s"
 	often = "50ms"
 )
 

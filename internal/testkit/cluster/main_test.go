@@ -21,9 +21,9 @@ import (
 
 const (
 	// startTimeout bounds a start on a busy machine. It is not for a build: the first thing done is to build.
-	startTimeout = time.Minute
+	startTimeout = 3 * time.Minute
 	// soon bounds what controllers do; it takes a second or two on an idle machine.
-	soon = 30 * time.Second
+	soon = 3 * time.Minute
 	// often is how often it is looked at.
 	often = 50 * time.Millisecond
 )

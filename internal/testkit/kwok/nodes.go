@@ -17,7 +17,7 @@ import (
 const (
 	// soon bounds what kwok and the controllers of Kubernetes do; it takes a second or two on an idle
 	// machine.
-	soon  = time.Minute
+	soon  = 3 * time.Minute
 	often = 50 * time.Millisecond
 )
 

@@ -24,7 +24,7 @@ const (
 	hncNamespace  = "hnc-system"
 	hncDeployment = "hnc-controller-manager"
 
-	eventuallyTimeout  = "60s"
+	eventuallyTimeout  = "180s"
 	eventuallyInterval = "100ms"
 )
 
@@ -97,7 +97,7 @@ func install(t testing.TB, e *testkit.Env) *hnc {
 	t.Helper()
 	h := &hnc{Env: e, WithT: gomega.NewWithT(t), t: t}
 	h.apply(manifest(t, "crds.yaml"))
-	h.run("wait", "--for=condition=established", "--timeout=60s", "crd", "--all")
+	h.run("wait", "--for=condition=established", "--timeout=180s", "crd", "--all")
 	h.apply(manifest(t, "controller.yaml"))
 	h.applyServerSide(manifest(t, "trees.yaml"))
 	h.applyServerSide(copies("acme", "team-a", "team-b"))

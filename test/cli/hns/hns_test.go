@@ -28,7 +28,7 @@ func TestHNS(t *testing.T) {
 	env := testkit.New(t, testkit.Options{NoManager: true})
 	for _, args := range [][]string{
 		{"apply", "--server-side", "-f", "../../../" + definitions},
-		{"wait", "--for=condition=established", "--timeout=60s", "-f", "../../../" + definitions},
+		{"wait", "--for=condition=established", "--timeout=180s", "-f", "../../../" + definitions},
 	} {
 		if out := env.Kubectl(t, args...); out.Code != 0 {
 			t.Fatalf("install the kinds: %s", out.Stderr)

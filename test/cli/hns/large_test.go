@@ -35,7 +35,7 @@ const (
 	namespacesPath  = "GET /api/v1/namespaces"
 	hierarchiesPath = "GET /apis/hnc.x-k8s.io/v1alpha2/hierarchyconfigurations"
 
-	eventuallyTimeout  = "60s"
+	eventuallyTimeout  = "180s"
 	eventuallyInterval = "50ms"
 )
 

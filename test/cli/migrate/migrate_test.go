@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	patience = "120s"
+	patience = "240s"
 	often    = "200ms"
 )
 
@@ -239,7 +239,7 @@ metadata:
 
 func (m *migration) accounts() {
 	m.run("apply", "--server-side", "-f", "../../../internal/testkit/strimzi/crds.yaml")
-	m.run("wait", "--for=condition=established", "--timeout=60s", "crd/kafkaconnects.kafka.strimzi.io")
+	m.run("wait", "--for=condition=established", "--timeout=180s", "crd/kafkaconnects.kafka.strimzi.io")
 	m.Apply(m.t, "", operator)
 	m.Eventually(func() int { return m.KubectlInput(m.t, connect, "apply", "-f", "-").Code }, patience, often).Should(gomega.BeZero())
 	uid := m.run("get", "kafkaconnect", "shop", "-n", "kafka", "-o", "jsonpath={.metadata.uid}")

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	eventuallyTimeout  = 30 * time.Second
+	eventuallyTimeout  = 180 * time.Second
 	eventuallyInterval = 100 * time.Millisecond
 )
 

@@ -58,7 +58,7 @@ func install(t *testing.T, e *testkit.Env) {
 	}
 	gomega.NewWithT(t).Eventually(func() error {
 		return e.Client.Create(t.Context(), named("test-claims-probe", claim), client.DryRunAll)
-	}, "60s", "50ms").Should(gomega.MatchError(apierrors.IsForbidden, "forbidden"))
+	}, "180s", "50ms").Should(gomega.MatchError(apierrors.IsForbidden, "forbidden"))
 }
 
 // named is a Namespace with an annotation.
