@@ -33,11 +33,8 @@ func (k *Keeper) config(ctx context.Context) error {
 	}
 	want := have.DeepCopy()
 	want.Status = statusOf(p, have.Status, metav1.Time{Time: k.o.Clock.Now()})
-	if h, held := k.removals.halted(); held {
-		want.Status.Conditions = append(want.Status.Conditions, metav1.Condition{
-			Type: hncv1alpha2.ConditionOutOfSync, Status: metav1.ConditionTrue, Reason: hncv1alpha2.ReasonCopiesHeld,
-			Message: h.Message(), LastTransitionTime: metav1.Time{Time: h.Since},
-		})
+	if c := k.held(p, have.Status); c != nil {
+		want.Status.Conditions = append(want.Status.Conditions, *c)
 	}
 	var err error
 	switch {
@@ -57,6 +54,33 @@ func (k *Keeper) config(ctx context.Context) error {
 	k.counted = k.o.Clock.Now()
 	writes.WithLabelValues("hncconfiguration").Inc()
 	return nil
+}
+
+// held is the condition that copies wait for consent; nil if none do. What an earlier process
+// has said of that stays until everything is known that may wait: people would be asked anew.
+func (k *Keeper) held(p *world.ConfigPlan, have hncv1alpha2.HNCConfigurationStatus) *metav1.Condition {
+	if was := copiesHeld(have); was != nil && p.Reading {
+		return was
+	}
+	h, held := k.removals.halted()
+	if !held {
+		return nil
+	}
+	return &metav1.Condition{
+		Type: hncv1alpha2.ConditionOutOfSync, Status: metav1.ConditionTrue, Reason: hncv1alpha2.ReasonCopiesHeld,
+		Message: h.Message(), LastTransitionTime: metav1.Time{Time: h.Since},
+	}
+}
+
+// copiesHeld is the condition of a status that copies wait; nil if it has none.
+func copiesHeld(s hncv1alpha2.HNCConfigurationStatus) *metav1.Condition {
+	i := slices.IndexFunc(s.Conditions, func(c metav1.Condition) bool {
+		return c.Type == hncv1alpha2.ConditionOutOfSync && c.Reason == hncv1alpha2.ReasonCopiesHeld
+	})
+	if i < 0 {
+		return nil
+	}
+	return &s.Conditions[i]
 }
 
 // statusOf is the status that the HNCConfiguration should have.

@@ -33,10 +33,8 @@ func (r *removals) asked() *brake.Brake {
 	if r.brake == nil {
 		var since time.Time
 		if p := r.keeper.o.World.Config(); p != nil && p.Config != nil {
-			for _, c := range p.Config.Status.Conditions {
-				if c.Type == hncv1alpha2.ConditionOutOfSync && c.Reason == hncv1alpha2.ReasonCopiesHeld {
-					since = c.LastTransitionTime.Time
-				}
+			if c := copiesHeld(p.Config.Status); c != nil {
+				since = c.LastTransitionTime.Time
 			}
 		}
 		r.brake, r.held = brake.New(r.keeper.o.Clock.Now(), since), map[item]bool{}

@@ -262,6 +262,8 @@ type ConfigPlan struct {
 	// Config is nil if there is none.
 	Config    *hncv1alpha2.HNCConfiguration
 	Resources []ResourceState
+	// Reading says that objects of a kind are still on their way, as they are after a start.
+	Reading bool
 	// Conditions has, for each type of the conditions of namespaces, those that have
 	// it, in order.
 	Conditions map[string][]string
@@ -287,6 +289,7 @@ func (w *World) Config() *ConfigPlan {
 		state := ResourceState{Resource: r}
 		if k := s.kindOf(r.Kind.GroupKind()); k != nil && r.Problem == "" {
 			state.Known, state.Failing, state.Sources, state.Copies = k.synced, k.failing, sources[k.GroupKind()], copies[k.GroupKind()]
+			p.Reading = p.Reading || !k.synced && k.failing == ""
 		}
 		p.Resources = append(p.Resources, state)
 	}
