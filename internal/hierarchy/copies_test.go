@@ -3,7 +3,15 @@
 
 package hierarchy_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+)
 
 func TestPropagation_copies(t *testing.T) {
 	t.Parallel()
@@ -328,4 +336,29 @@ func TestPropagation_whatCannotBeChangedIsReplaced(t *testing.T) {
 			see complete b: True Copied
 		`},
 	})
+}
+
+// Some serve a kind of Kubernetes as a custom resource, of which there is no protobuf: here one
+// that the clients of Kubernetes know, and the API server does not serve itself.
+func TestPropagation_aKindOfKubernetesThatIsServedAsACustomResource(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	kind := schema.GroupVersionKind{Group: "lifecycle.k8s.io", Version: "v1alpha1", Kind: "EvictionRequest"}
+	r.kinds["request"] = kind
+	r.patch(r.Client, "crd", "evictionrequests.lifecycle.k8s.io", `{"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved, for a test"}},
+		"spec":{"group":"lifecycle.k8s.io","scope":"Namespaced",
+		"names":{"plural":"evictionrequests","singular":"evictionrequest","kind":"EvictionRequest","listKind":"EvictionRequestList"},
+		"versions":[{"name":"v1alpha1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+	r.see("field crd evictionrequests.lifecycle.k8s.io status.acceptedNames.kind", "EvictionRequest")
+	r.Grant(t, "", guard, rbacv1.PolicyRule{APIGroups: []string{kind.Group}, Resources: []string{"evictionrequests"}, Verbs: []string{"*"}})
+	r.list(hncv1alpha2.ResourceSpec{Group: kind.Group, Resource: "evictionrequests", Mode: hncv1alpha2.ModePropagate})
+	r.Eventually(func() error {
+		_, err := r.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		return err
+	}, patience, often).Should(gomega.Succeed())
+	r.run(`
+		tree a b<a
+		set request a/x {"spec":{"requester":"some"}}
+		see field request b/x spec.requester: some
+	`)
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -134,17 +135,42 @@ func (k *Keeper) create(ctx context.Context, at world.CopyRef, p *world.CopyPlan
 	if err != nil {
 		return err
 	}
-	body, err := t.Copy()
-	if err != nil {
-		return err
-	}
-	out, err := k.objects.create(ctx, p.Kind.Resource, at.Namespace, body, false)
+	out, err := k.make(ctx, p.Kind.Resource, at.Namespace, t)
 	if err != nil {
 		return err
 	}
 	writes.WithLabelValues("create").Inc()
 	k.wrote(at, out, p)
 	return nil
+}
+
+// make makes a copy, in protobuf where that is possible. Some serve a kind of Kubernetes as a
+// custom resource, which there is in JSON only: an API server may refuse what it cannot decode,
+// or have its handler crash.
+func (k *Keeper) make(ctx context.Context, r schema.GroupVersionResource, namespace string, t *propagate.Template) (*metav1.PartialObjectMetadata, error) {
+	_, textual := k.textual.Load(r)
+	body := t.Binary()
+	if body != nil && !textual {
+		out, err := k.objects.create(ctx, r, namespace, runtime.ContentTypeProtobuf, body)
+		if err == nil || !notDecoded(err) {
+			return out, err
+		}
+	}
+	body, err := t.Copy()
+	if err != nil {
+		return nil, err
+	}
+	out, err := k.objects.create(ctx, r, namespace, runtime.ContentTypeJSON, body)
+	if err == nil && t.Binary() != nil {
+		k.textual.Store(r, true)
+	}
+	return out, err
+}
+
+// notDecoded says of an error that it may come of the encoding: nothing is said of the object.
+func notDecoded(err error) bool {
+	reason := apierrors.ReasonForError(err)
+	return reason == metav1.StatusReasonUnknown || reason == metav1.StatusReasonUnsupportedMediaType || reason == metav1.StatusReasonInternalError
 }
 
 // update gives what is there the content of the source. Where the API server does
@@ -206,7 +232,7 @@ func (k *Keeper) replace(ctx context.Context, at world.CopyRef, p *world.CopyPla
 	if err != nil {
 		return err
 	}
-	if _, err := k.objects.create(ctx, p.Kind.Resource, at.Namespace, trial, true); err != nil {
+	if _, err := k.objects.try(ctx, p.Kind.Resource, at.Namespace, trial); err != nil {
 		return why
 	}
 	if err := k.delete(ctx, p.Kind.Resource, p.Have); err != nil {

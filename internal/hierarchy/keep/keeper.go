@@ -72,8 +72,10 @@ type Keeper struct {
 	removals *removals
 	wake     chan struct{}
 	// templates are those of the sources that were copied last, and written what was
-	// last written where, of copies and of conditions.
-	templates, written, told *lru.Cache
+	// last written where, of copies, conditions, and anchors.
+	templates, written, told, anchored *lru.Cache
+	// textual are the resources that are taken in as JSON only.
+	textual sync.Map
 	// refusals are how long what was refused is left alone, and reported what was said
 	// last of what fails.
 	refusals workqueue.TypedRateLimiter[item]
@@ -138,7 +140,7 @@ func New(o Options) (*Keeper, error) {
 	}
 	k := &Keeper{
 		o: o, objects: objects, progress: newProgress(), wake: make(chan struct{}, 1),
-		templates: lru.New(someTemplates), written: lru.New(someWritten), told: lru.New(someWritten), reported: lru.New(someWritten),
+		templates: lru.New(someTemplates), written: lru.New(someWritten), told: lru.New(someWritten), anchored: lru.New(someWritten), reported: lru.New(someWritten),
 		refusals: workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstRefused, lastRefused),
 	}
 	k.removals = &removals{keeper: k}

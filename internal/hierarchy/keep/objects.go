@@ -8,12 +8,13 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
-// objects writes objects of any kind from bodies that are JSON already. Of what it
+// objects writes objects of any kind from bodies that are encoded already. Of what it
 // has written the API server tells only the metadata: the watch tells the rest, and
 // reading everything twice is most of what a copy would cost.
 type objects struct {
@@ -44,19 +45,23 @@ func path(r schema.GroupVersionResource, namespace string, more ...string) []str
 	return append(append(out, "namespaces", namespace, r.Resource), more...)
 }
 
-func (o *objects) create(ctx context.Context, r schema.GroupVersionResource, namespace string, body []byte, dryRun bool) (*metav1.PartialObjectMetadata, error) {
-	return send(ctx, o.client.Post().AbsPath(path(r, namespace)...), body, dryRun)
+// create makes an object from a body of a media type.
+func (o *objects) create(ctx context.Context, r schema.GroupVersionResource, namespace, mediaType string, body []byte) (*metav1.PartialObjectMetadata, error) {
+	return send(ctx, o.client.Post().AbsPath(path(r, namespace)...), mediaType, body)
 }
 
+// try has the API server say whether it would make an object from JSON.
+func (o *objects) try(ctx context.Context, r schema.GroupVersionResource, namespace string, body []byte) (*metav1.PartialObjectMetadata, error) {
+	return send(ctx, o.client.Post().AbsPath(path(r, namespace)...).Param("dryRun", metav1.DryRunAll), runtime.ContentTypeJSON, body)
+}
+
+// update writes JSON over an object.
 func (o *objects) update(ctx context.Context, r schema.GroupVersionResource, namespace, name string, body []byte) (*metav1.PartialObjectMetadata, error) {
-	return send(ctx, o.client.Put().AbsPath(path(r, namespace, name)...), body, false)
+	return send(ctx, o.client.Put().AbsPath(path(r, namespace, name)...), runtime.ContentTypeJSON, body)
 }
 
-func send(ctx context.Context, request *rest.Request, body []byte, dryRun bool) (*metav1.PartialObjectMetadata, error) {
-	request = request.SetHeader("Content-Type", "application/json").SetHeader("Accept", metadataOnly).Param("fieldManager", fieldManager)
-	if dryRun {
-		request = request.Param("dryRun", metav1.DryRunAll)
-	}
+func send(ctx context.Context, request *rest.Request, mediaType string, body []byte) (*metav1.PartialObjectMetadata, error) {
+	request = request.SetHeader("Content-Type", mediaType).SetHeader("Accept", metadataOnly).Param("fieldManager", fieldManager)
 	result := request.Body(body).Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, err

@@ -61,8 +61,8 @@ type Options struct {
 
 // Process is a running manager.
 type Process struct {
-	// LogFile has what the manager wrote.
-	LogFile string
+	// LogFile has what the manager wrote, and Kubeconfig who it is, also when it has ended.
+	LogFile, Kubeconfig string
 	// Metrics and Probes are base URLs; Webhooks is the one that the API server
 	// was given.
 	Metrics, Probes, Webhooks string
@@ -92,11 +92,12 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Process, error)
 		addresses[0] = strings.TrimPrefix(o.Webhooks, scheme)
 	}
 	p := &Process{
-		LogFile:  filepath.Join(o.Dir, "manager-"+strings.ReplaceAll(addresses[2], ":", "-")+".log"),
-		Webhooks: scheme + addresses[0],
-		Metrics:  "http://" + addresses[1],
-		Probes:   "http://" + addresses[2],
-		done:     make(chan struct{}),
+		LogFile:    filepath.Join(o.Dir, "manager-"+strings.ReplaceAll(addresses[2], ":", "-")+".log"),
+		Kubeconfig: kubeconfig,
+		Webhooks:   scheme + addresses[0],
+		Metrics:    "http://" + addresses[1],
+		Probes:     "http://" + addresses[2],
+		done:       make(chan struct{}),
 	}
 	log, err := os.Create(p.LogFile)
 	if err != nil {
