@@ -146,7 +146,7 @@ func (a *accountBench) rounds(ctx context.Context, what string, before, bare fun
 			*by.into = append(*by.into, took.Seconds())
 		}
 	}
-	return row{floor: "the same writes by a bare client", measured: median(passes), base: median(bases), unit: "s", bound: accountBound}, nil
+	return ratioOf("", "the same writes by a bare client", passes, bases, accountBound), nil
 }
 
 // clear has Holdfast keep no accounts, and what was before it there.

@@ -54,9 +54,9 @@ var (
 		namespaces: 500, starts: 5, deleteRounds: 10, deletes: 300, protections: []int{0, 100, 10000},
 		contents: []int{100, 10000}, lookRounds: 4, looks: 15, marked: 10000, markRounds: 3, idle: 10 * time.Second,
 		evictions: 200, evictionRounds: 6, evictedAtOnce: 1000, reviews: 10000,
-		treeChildren: 100, treeRounds: 5, treeLarge: 2000, treeFew: 500,
+		treeChildren: 100, treeRounds: 9, treeLarge: 2000, treeFew: 500,
 		synced: 1000, syncRounds: 5, changes: 5, syncs: 100, syncIdle: time.Minute,
-		accounts: 1000, accountRounds: 3,
+		accounts: 1000, accountRounds: 5,
 	}
 	little = sizes{
 		namespaces: 20, starts: 1, deleteRounds: 2, deletes: 20, protections: []int{0, 10, 200},

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -23,7 +24,9 @@ type row struct {
 	// measured and base are in unit; a row without a floor has base 0.
 	measured, base float64
 	unit           string
-	// bound is the ratio that may not be exceeded; 0 where it is for the record.
+	// least and most are between what the ratio lies but for chance; 0 where that is not known.
+	least, most float64
+	// bound is the ratio that may not be exceeded but by chance; 0 where it is for the record.
 	bound float64
 	// limit is the measured value that may not be exceeded, if there is one.
 	limit *float64
@@ -41,8 +44,8 @@ func (r row) ratio() float64 { return r.measured / r.base }
 func beyond(rows []row) error {
 	var errs []error
 	for _, r := range rows {
-		if r.bound > 0 && r.ratio() > r.bound {
-			errs = append(errs, fmt.Errorf("%s: %.2f × the floor, and the bound is %.2f ×", r.work, r.ratio(), r.bound))
+		if least := cmp.Or(r.least, r.ratio()); r.bound > 0 && least > r.bound {
+			errs = append(errs, fmt.Errorf("%s: %.2f × the floor, at least %.2f, and the bound is %.2f ×", r.work, r.ratio(), least, r.bound))
 		}
 		if r.limit != nil && r.measured > *r.limit {
 			errs = append(errs, fmt.Errorf("%s: %s, and the bound is %s", r.work, r.amount(r.measured), r.amount(*r.limit)))
@@ -55,8 +58,9 @@ const preamble = `# What Holdfast costs
 
 Measured by ` + "`make bench`" + `, which writes this page. The floor of a row is the same work without Holdfast, by the same client
 against the same API server in the same run, unless the row says something else; the rounds of both take turns. Times of
-requests are medians over the rounds of the median of one request. The ratio is what matters where there is one; the
-bound is what the bench fails beyond, with room for noise. A bound without a ratio is one of the figure itself.
+requests are medians over the rounds of the median of one request. The ratio is what matters where there is one; in
+brackets is where it lies in nine of ten draws of the same rounds, with repetition. The bench fails where it is beyond the bound, or
+where there are brackets, if all that is in them is. A bound without a ratio is one of the figure itself.
 `
 
 // heading begins a section of the page.
@@ -103,6 +107,9 @@ func (r row) String() string {
 	}
 	if r.base > 0 {
 		base, ratio = r.amount(r.base), fmt.Sprintf("%.2f", r.ratio())
+	}
+	if r.most > 0 {
+		ratio += fmt.Sprintf(" (%.2f–%.2f)", r.least, r.most)
 	}
 	switch {
 	case r.bound > 0:

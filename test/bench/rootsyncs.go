@@ -108,7 +108,7 @@ func (s *syncSubject) firstSyncs(ctx context.Context, b *bench) ([]row, error) {
 	}
 	what := "first sync of " + number(b.synced) + " objects: "
 	return []row{
-		{work: what + "from the first apply to the last", floor: "the same applies by a bare client", measured: median(applies), base: median(bare), unit: "s", bound: firstSyncBound},
+		ratioOf(what+"from the first apply to the last", "the same applies by a bare client", applies, bare, firstSyncBound),
 		{work: what + "before that: account, fetch, inventory", measured: median(before), unit: "s"},
 		{work: what + "from the RootSync until its status says that all are ready", measured: median(whole), unit: "s"},
 		{work: fmt.Sprintf("%swrites of objects beyond one of each, in %d first syncs", what, b.syncRounds), measured: s.again},

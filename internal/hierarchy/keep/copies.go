@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 )
 
 // action is what to do about a place for a copy.
@@ -100,15 +100,15 @@ func (k *Keeper) tell(at world.CopyRef, p *world.CopyPlan, err error) {
 // remove deletes a copy as it is known. One that has changed meanwhile is looked at
 // again when the watch tells.
 func (k *Keeper) remove(ctx context.Context, p *world.CopyPlan) error {
-	if err := k.delete(ctx, p.Kind.Resource, p.Have); err != nil {
+	if err := k.delete(ctx, p.Kind, p.Have); err != nil {
 		return err
 	}
 	writes.WithLabelValues("delete").Inc()
 	return nil
 }
 
-func (k *Keeper) delete(ctx context.Context, r schema.GroupVersionResource, have *world.Copy) error {
-	err := k.o.Dynamic.Resource(r).Namespace(have.Namespace).Delete(ctx, have.Name, metav1.DeleteOptions{
+func (k *Keeper) delete(ctx context.Context, kind inventory.Kind, have *world.Copy) error {
+	err := k.objects.delete(ctx, kind, have.Namespace, have.Name, &metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: new(have.UID), ResourceVersion: new(have.ResourceVersion)},
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
@@ -135,42 +135,20 @@ func (k *Keeper) create(ctx context.Context, at world.CopyRef, p *world.CopyPlan
 	if err != nil {
 		return err
 	}
-	out, err := k.make(ctx, p.Kind.Resource, at.Namespace, t)
+	body, mediaType := t.Binary(), runtime.ContentTypeProtobuf
+	if body == nil || !takesProtobuf(p.Kind) {
+		if body, err = t.Copy(); err != nil {
+			return err
+		}
+		mediaType = runtime.ContentTypeJSON
+	}
+	out, err := k.objects.create(ctx, p.Kind.Resource, at.Namespace, mediaType, body)
 	if err != nil {
 		return err
 	}
 	writes.WithLabelValues("create").Inc()
 	k.wrote(at, out, p)
 	return nil
-}
-
-// make makes a copy, in protobuf where that is possible. Some serve a kind of Kubernetes as a
-// custom resource, which there is in JSON only: an API server may refuse what it cannot decode,
-// or have its handler crash.
-func (k *Keeper) make(ctx context.Context, r schema.GroupVersionResource, namespace string, t *propagate.Template) (*metav1.PartialObjectMetadata, error) {
-	_, textual := k.textual.Load(r)
-	body := t.Binary()
-	if body != nil && !textual {
-		out, err := k.objects.create(ctx, r, namespace, runtime.ContentTypeProtobuf, body)
-		if err == nil || !notDecoded(err) {
-			return out, err
-		}
-	}
-	body, err := t.Copy()
-	if err != nil {
-		return nil, err
-	}
-	out, err := k.objects.create(ctx, r, namespace, runtime.ContentTypeJSON, body)
-	if err == nil && t.Binary() != nil {
-		k.textual.Store(r, true)
-	}
-	return out, err
-}
-
-// notDecoded says of an error that it may come of the encoding: nothing is said of the object.
-func notDecoded(err error) bool {
-	reason := apierrors.ReasonForError(err)
-	return reason == metav1.StatusReasonUnknown || reason == metav1.StatusReasonUnsupportedMediaType || reason == metav1.StatusReasonInternalError
 }
 
 // update gives what is there the content of the source. Where the API server does
@@ -235,7 +213,7 @@ func (k *Keeper) replace(ctx context.Context, at world.CopyRef, p *world.CopyPla
 	if _, err := k.objects.try(ctx, p.Kind.Resource, at.Namespace, trial); err != nil {
 		return why
 	}
-	if err := k.delete(ctx, p.Kind.Resource, p.Have); err != nil {
+	if err := k.delete(ctx, p.Kind, p.Have); err != nil {
 		return fmt.Errorf("take away what cannot be changed: %w", err)
 	}
 	writes.WithLabelValues("replace").Inc()

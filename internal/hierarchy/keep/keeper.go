@@ -74,8 +74,6 @@ type Keeper struct {
 	// templates are those of the sources that were copied last, and written what was
 	// last written where, of copies, conditions, and anchors.
 	templates, written, told, anchored *lru.Cache
-	// textual are the resources that are taken in as JSON only.
-	textual sync.Map
 	// refusals are how long what was refused is left alone, and reported what was said
 	// last of what fails.
 	refusals workqueue.TypedRateLimiter[item]
