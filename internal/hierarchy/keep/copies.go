@@ -118,16 +118,28 @@ func (k *Keeper) delete(ctx context.Context, kind inventory.Kind, have *world.Co
 	return err
 }
 
+// template makes the copies of a source.
+type template struct {
+	*propagate.Template
+	// binary is what makes one in protobuf; nil where that is not possible.
+	binary []byte
+}
+
 // template of the copies of a source, which are often made one after the other.
-func (k *Keeper) template(p *world.CopyPlan) (*propagate.Template, error) {
+func (k *Keeper) template(p *world.CopyPlan) (*template, error) {
 	if t, ok := k.templates.Get(p.From); ok {
-		return t.(*propagate.Template), nil
+		return t.(*template), nil
 	}
-	t, err := p.Rules.NewTemplate(p.From.Object)
-	if err == nil {
-		k.templates.Add(p.From, t)
+	made, err := p.Rules.NewTemplate(p.From.Object)
+	if err != nil {
+		return nil, err
 	}
-	return t, err
+	t := &template{Template: made}
+	if takesProtobuf(p.Kind) {
+		t.binary = inProtobuf(p.Rules.Copied(p.From.Object, ""))
+	}
+	k.templates.Add(p.From, t)
+	return t, nil
 }
 
 func (k *Keeper) create(ctx context.Context, at world.CopyRef, p *world.CopyPlan) error {
@@ -135,8 +147,8 @@ func (k *Keeper) create(ctx context.Context, at world.CopyRef, p *world.CopyPlan
 	if err != nil {
 		return err
 	}
-	body, mediaType := t.Binary(), runtime.ContentTypeProtobuf
-	if body == nil || !takesProtobuf(p.Kind) {
+	body, mediaType := t.binary, runtime.ContentTypeProtobuf
+	if body == nil {
 		if body, err = t.Copy(); err != nil {
 			return err
 		}
@@ -201,7 +213,7 @@ func (k *Keeper) there(ctx context.Context, at world.CopyRef, p *world.CopyPlan)
 // replace deletes what cannot be changed, and makes it anew. That the new one can
 // be made is tried first, under another name: otherwise the reason is another one,
 // and the copy would be lost.
-func (k *Keeper) replace(ctx context.Context, at world.CopyRef, p *world.CopyPlan, t *propagate.Template, why error) error {
+func (k *Keeper) replace(ctx context.Context, at world.CopyRef, p *world.CopyPlan, t *template, why error) error {
 	if p.Have == nil {
 		// Somebody's own object is worth more than a copy.
 		return fmt.Errorf("an object of the name is in the way and cannot be changed into a copy; delete it: %w", why)

@@ -39,11 +39,6 @@ func newObjects(c *rest.Config) (*objects, error) {
 	return &objects{client}, nil
 }
 
-// takesProtobuf says whether the API server takes in requests about a kind in protobuf, of which
-// it has less work. There are custom resources in JSON only, also of a kind that is Kubernetes'
-// own elsewhere; and nobody knows what an extension API server takes in.
-func takesProtobuf(k inventory.Kind) bool { return !k.CRD && !k.Aggregated }
-
 func path(r schema.GroupVersionResource, namespace string, more ...string) []string {
 	out := []string{"/apis", r.Group, r.Version}
 	if r.Group == "" {

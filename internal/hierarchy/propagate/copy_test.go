@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
 
@@ -209,51 +207,6 @@ func TestTemplate(t *testing.T) {
 			unstructured.RemoveNestedField(got.Object, "metadata", "creationTimestamp")
 			unstructured.RemoveNestedField(tt.want.Object, "metadata", "namespace")
 			if diff := cmp.Diff(tt.want.Object, got.Object); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// In protobuf there is all that is in JSON, or there is no protobuf.
-func TestTemplate_inProtobuf(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name, source string
-		none         bool
-	}{
-		{name: "a Role", source: `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: x, labels: {a: b}, annotations: {c: d}}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}`},
-		{name: "a Secret", source: `{apiVersion: v1, kind: Secret, metadata: {name: x}, type: Opaque, immutable: true, data: {k: dg==}}`},
-		{name: "a NetworkPolicy", source: `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: x}, spec: {podSelector: {}, ingress: [{ports: [{port: http}]}], policyTypes: [Ingress]}}`},
-		{name: "a LimitRange", source: `{apiVersion: v1, kind: LimitRange, metadata: {name: x}, spec: {limits: [{type: Container, max: {cpu: "1500m", memory: 1Gi}}]}}`},
-		{name: "a kind that somebody has defined", source: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}, spec: {a: b}}`, none: true},
-		{name: "a field of a newer Kubernetes", source: `{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {k: dg==}, sealed: true}`, none: true},
-		{name: "a field deep in a newer Kubernetes", source: `{apiVersion: v1, kind: LimitRange, metadata: {name: x}, spec: {limits: [{type: Container, least: {cpu: "1"}}]}}`, none: true},
-		{name: "a value of another type", source: `{apiVersion: v1, kind: Secret, metadata: {name: x}, immutable: "yes"}`, none: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			from := parsed(t, tt.source)
-			template, err := Rules{}.NewTemplate(from)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body := template.Binary()
-			if tt.none || body == nil {
-				if (body == nil) != tt.none {
-					t.Errorf("got %q", body)
-				}
-				return
-			}
-			o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(Rules{}.Copied(from, "").Object, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -4,7 +4,6 @@
 package propagate
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,24 +11,20 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Template makes the copies of one source. What they have in common is encoded once.
+// Template makes the copies of one source as JSON. What they have in common is encoded once.
 type Template struct {
 	name                string
 	labels, annotations map[string]string
 	// content is the object without metadata, as fields that follow others.
 	content []byte
-	binary  []byte
 }
 
 // NewTemplate makes the Template of a source.
 func (r Rules) NewTemplate(source *unstructured.Unstructured) (*Template, error) {
 	c := r.Copied(source, "")
-	t := &Template{name: c.GetName(), labels: c.GetLabels(), annotations: c.GetAnnotations(), binary: binary(c)}
+	t := &Template{name: c.GetName(), labels: c.GetLabels(), annotations: c.GetAnnotations()}
 	for _, field := range slices.Sorted(maps.Keys(c.Object)) {
 		if field == "metadata" {
 			continue
@@ -54,40 +49,16 @@ func appendField(to []byte, field string, value any) ([]byte, error) {
 	return slices.Concat(to, []byte{','}, key, []byte{':'}, text), nil
 }
 
-// protobufs encodes objects as the API server takes them in with the least effort.
-var protobufs = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
-
-// binary is an object as protobuf; nil if its kind is none of Kubernetes' own, or if it has a
-// field that this client does not know, which would be lost.
-func binary(u *unstructured.Unstructured) []byte {
-	o, err := scheme.Scheme.New(u.GroupVersionKind())
-	if err != nil {
-		return nil
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, o, true); err != nil {
-		return nil
-	}
-	var out bytes.Buffer
-	if err := protobufs.Encode(o, &out); err != nil {
-		return nil
-	}
-	return out.Bytes()
-}
-
-// Binary is the same as Copy in protobuf, of which the API server has less work; nil if there
-// is no such body that says everything.
-func (t *Template) Binary() []byte { return t.binary }
-
-// Copy is the body of a request that makes a copy, as JSON. In which namespace, its URL
+// Copy is the body of a request that makes a copy. In which namespace, its URL
 // says.
 func (t *Template) Copy() ([]byte, error) { return t.body(metav1.ObjectMeta{Name: t.name}, nil) }
 
-// Trial is the body, as JSON, of one that tries to make a copy of any name.
+// Trial is the body of one that tries to make a copy of any name.
 func (t *Template) Trial() ([]byte, error) {
 	return t.body(metav1.ObjectMeta{GenerateName: "holdfast-trial-"}, nil)
 }
 
-// Over is the body, as JSON, of a request that gives a copy's content to an object that is
+// Over is the body of a request that gives a copy's content to an object that is
 // there. What identifies that, and what others have put on it, stays: finalizers,
 // owners, the annotations of controllers, the marks of Holdfast, and a status if it is
 // given one.

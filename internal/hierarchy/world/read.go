@@ -289,9 +289,11 @@ func (w *World) Config() *ConfigPlan {
 		state := ResourceState{Resource: r}
 		if k := s.kindOf(r.Kind.GroupKind()); k != nil && r.Problem == "" {
 			state.Known, state.Failing, state.Sources, state.Copies = k.synced, k.failing, sources[k.GroupKind()], copies[k.GroupKind()]
-			p.Reading = p.Reading || !k.synced && k.failing == ""
 		}
 		p.Resources = append(p.Resources, state)
+	}
+	for _, k := range s.kinds {
+		p.Reading = p.Reading || k.reading()
 	}
 	for name, o := range s.tree.All() {
 		var last string
