@@ -283,7 +283,7 @@ func (w *World) Config() *ConfigPlan {
 	if s == nil || !s.complete || s.resources == nil {
 		return nil
 	}
-	p := &ConfigPlan{Config: s.hnc, Conditions: map[string][]string{}, Problems: map[Problem]int{}}
+	p := &ConfigPlan{Config: s.hnc, Reading: s.reading(), Conditions: map[string][]string{}, Problems: map[Problem]int{}}
 	sources, copies := count(s, s.objects), count(s, s.copies)
 	for _, r := range s.resources {
 		state := ResourceState{Resource: r}
@@ -291,9 +291,6 @@ func (w *World) Config() *ConfigPlan {
 			state.Known, state.Failing, state.Sources, state.Copies = k.synced, k.failing, sources[k.GroupKind()], copies[k.GroupKind()]
 		}
 		p.Resources = append(p.Resources, state)
-	}
-	for _, k := range s.kinds {
-		p.Reading = p.Reading || k.reading()
 	}
 	for name, o := range s.tree.All() {
 		var last string
@@ -308,6 +305,16 @@ func (w *World) Config() *ConfigPlan {
 		slices.Sort(names)
 	}
 	return p
+}
+
+// reading says whether objects are on their way.
+func (s *state) reading() bool {
+	for _, k := range s.kinds {
+		if !k.synced && k.failing == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // count counts objects in managed namespaces.

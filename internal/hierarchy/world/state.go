@@ -81,9 +81,6 @@ type kind struct {
 	failing string
 }
 
-// reading says whether objects of it are on their way.
-func (k *kind) reading() bool { return !k.synced && k.failing == "" }
-
 // Source is an object that is no copy. It does not change.
 type Source struct {
 	Object *unstructured.Unstructured
