@@ -32,7 +32,8 @@ fi
 [ -z "$run" ] || test+=(-run "$run")
 
 say "Building $packages"
-"$go" build $packages
+code=$("$go" list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $packages) # some have tests alone
+[ -z "$code" ] || "$go" build $code
 
 # A package needs a cluster if its test binary links the package that starts one.
 cluster=$("$go" list -m)/internal/testkit/cluster
