@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
@@ -145,7 +145,7 @@ func (p *reporter) newest(rs *configsyncv1beta1.RootSync) *configsyncv1beta1.Roo
 	if p.last == nil || p.last.UID != rs.UID {
 		return rs
 	}
-	if order, err := resourceversion.CompareResourceVersion(rs.ResourceVersion, p.last.ResourceVersion); err != nil || order >= 0 {
+	if !resourceversion.Newer(p.last.ResourceVersion, rs.ResourceVersion) {
 		return rs
 	}
 	return p.last

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/builtin"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/mapping"
@@ -78,7 +79,7 @@ func (k *known) wrote(key types.NamespacedName, o *metav1.PartialObjectMetadata)
 	}
 	a.missed = 0
 	k.refuse(a, "")
-	if o == nil || a.live != nil && !newer(o.ResourceVersion, a.live.ResourceVersion) || a.ended != "" && !newer(o.ResourceVersion, a.ended) {
+	if o == nil || a.live != nil && !resourceversion.Newer(o.ResourceVersion, a.live.ResourceVersion) || a.ended != "" && !resourceversion.Newer(o.ResourceVersion, a.ended) {
 		return
 	}
 	a.live = o

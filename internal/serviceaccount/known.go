@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/builtin"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/mapping"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/plan"
@@ -180,7 +180,7 @@ func (k *known) Gone(s inventory.ObjectSource, o metav1.Object, _ bool) {
 	defer k.mu.Unlock()
 	switch s {
 	case accountSource:
-		if a := k.accounts[key]; a != nil && a.live != nil && (a.live.UID == o.GetUID() || newer(o.GetResourceVersion(), a.live.ResourceVersion)) {
+		if a := k.accounts[key]; a != nil && a.live != nil && (a.live.UID == o.GetUID() || resourceversion.Newer(o.GetResourceVersion(), a.live.ResourceVersion)) {
 			a.live, a.ended = nil, o.GetResourceVersion()
 			k.touch(key)
 			k.tidy(key)
@@ -266,7 +266,7 @@ func ended(pod *unstructured.Unstructured) bool {
 // sawAccount takes in an account, from the watch or from the answer to a write.
 func (k *known) sawAccount(key types.NamespacedName, o *metav1.PartialObjectMetadata) {
 	a := k.account(key)
-	if a.live != nil && a.live.UID == o.UID && newer(a.live.ResourceVersion, o.ResourceVersion) {
+	if a.live != nil && a.live.UID == o.UID && resourceversion.Newer(a.live.ResourceVersion, o.ResourceVersion) {
 		return // what was written is known already
 	}
 	a.live = o
@@ -340,10 +340,4 @@ func (k *known) touchAll() {
 // ours says whether Holdfast has set something on an account.
 func ours(o *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(o.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == plan.FieldManager })
-}
-
-// newer says whether one resource version comes after another.
-func newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }

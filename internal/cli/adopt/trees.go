@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
 )
 
 const (
@@ -191,7 +191,7 @@ func (l lists) since(b *baseline) *TreesReport {
 		r := ObjectsReport{Resource: one.resource, Before: b.Lists[i].Objects, Now: len(one.objects)}
 		for j := range one.objects {
 			o := &one.objects[j]
-			if newer, err := resourceversion.CompareResourceVersion(o.ResourceVersion, b.Lists[i].Version); err != nil || newer <= 0 {
+			if !resourceversion.Newer(o.ResourceVersion, b.Lists[i].Version) {
 				continue
 			}
 			r.Written++

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
 )
 
 // seen takes in an object that appeared or changed.
@@ -109,7 +110,7 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 			}
 			return
 		}
-		if before.wrote && newer(before.ResourceVersion, c.ResourceVersion) { // from before the write
+		if before.wrote && resourceversion.Newer(before.ResourceVersion, c.ResourceVersion) { // from before the write
 			return
 		}
 		c.explained = before.explained && before.From == c.From && before.UID == c.UID

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/pager"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
 )
 
 // Everything is all that may have to be written, for one who has not followed what
@@ -115,17 +115,10 @@ func (w *World) Wrote(at CopyRef, o *metav1.PartialObjectMetadata, from *Source)
 	if s.kindOf(at.Kind) == nil || s.ended.uids.Has(c.UID) {
 		return
 	}
-	if before := s.copies[at.Key][at.Namespace]; before != nil && !newer(c.ResourceVersion, before.ResourceVersion) {
+	if before := s.copies[at.Key][at.Namespace]; before != nil && !resourceversion.Newer(c.ResourceVersion, before.ResourceVersion) {
 		return
 	}
 	s.putCopy(at.Key, c)
-}
-
-// newer says whether one resource version comes after another, of one resource, as
-// far as they can be compared: the watch tells the rest soon.
-func newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }
 
 // NamespacePlan is what is known of a namespace.

@@ -12,10 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
 )
 
 // The kinds of admission objects.
@@ -138,7 +139,7 @@ func (r *Reconciler) behind(current map[objectKey]client.Object) bool {
 			if o == nil {
 				return true
 			}
-			if order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), version); err == nil && order < 0 {
+			if resourceversion.Newer(version, o.GetResourceVersion()) {
 				return true
 			}
 		}

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -137,9 +137,8 @@ func shared(s string) string { return unique.Make(strings.Clone(s)).Value() }
 
 // Older says whether an object was seen before another one of its name; false if that
 // cannot be told, as with some extension API servers.
-func (s *Seen) Older(resourceVersion string) bool {
-	order, err := resourceversion.CompareResourceVersion(s.ResourceVersion, resourceVersion)
-	return err == nil && order < 0
+func (s *Seen) Older(version string) bool {
+	return resourceversion.Newer(version, s.ResourceVersion)
 }
 
 // Current says whether what depends on the object may go on.
