@@ -8,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -101,7 +99,11 @@ func born(p *world.AnchorPlan) *corev1.Namespace {
 // subnamespace and writes what is left.
 func (k *Keeper) anchor(ctx context.Context, at world.Ref) error {
 	p := k.o.World.Anchor(at)
-	if p == nil || k.behind(at, p.Anchor) {
+	if p == nil {
+		return nil
+	}
+	// The subnamespace can be known before what was written to its anchor.
+	if last, ok := k.anchored.Get(at); ok && k.behind(last.(stamp), p.Anchor.ResourceVersion) {
 		return nil
 	}
 	var undecided error
@@ -135,27 +137,9 @@ func (k *Keeper) writeAnchor(ctx context.Context, at world.Ref, a *hncv1alpha2.S
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the anchor: %w", err)
 	}
-	k.anchored.Add(at, anchored{a.ResourceVersion, k.o.Clock.Now()})
+	k.anchored.Add(at, k.stamp(a.ResourceVersion))
 	writes.WithLabelValues("anchor").Inc()
 	return nil
-}
-
-// anchored is the version of an anchor that was written last, and when.
-type anchored struct {
-	version string
-	at      time.Time
-}
-
-// behind says whether an anchor is older than what was written of it a moment ago: what was
-// written for it can be known already. The watch tells of the anchor soon; for how long that is
-// waited for is bounded, since versions begin anew where etcd is restored.
-func (k *Keeper) behind(at world.Ref, a *hncv1alpha2.SubnamespaceAnchor) bool {
-	last, ok := k.anchored.Get(at)
-	if !ok || k.o.Clock.Since(last.(anchored).at) > writeTimeout {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(last.(anchored).version, a.ResourceVersion)
-	return err == nil && order > 0
 }
 
 // missing says on an anchor that there is no subnamespace, and why it cannot be

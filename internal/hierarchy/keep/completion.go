@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -51,7 +50,7 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("say whether all is copied: %w", err)
 		}
-		k.told.Add(name, told{ns.ResourceVersion, want})
+		k.told.Add(name, told{k.stamp(ns.ResourceVersion), want})
 		writes.WithLabelValues("completion").Inc()
 	}
 	if complete {
@@ -60,20 +59,17 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 	return nil
 }
 
-// told is the condition that was written last, and the version that came of it.
+// told is the condition that was written last, with the version that came of it.
 type told struct {
-	version   string
+	stamp
 	condition *corev1.NamespaceCondition
 }
 
 // condition is the one that a namespace has; nil if it has none. The watch can be
 // behind what was written.
 func (k *Keeper) condition(p *world.NamespacePlan) *corev1.NamespaceCondition {
-	if last, ok := k.told.Get(p.Namespace.Name); ok {
-		last := last.(told)
-		if order, err := resourceversion.CompareResourceVersion(last.version, p.Namespace.ResourceVersion); err == nil && order > 0 {
-			return last.condition
-		}
+	if last, ok := k.told.Get(p.Namespace.Name); ok && k.behind(last.(told).stamp, p.Namespace.ResourceVersion) {
+		return last.(told).condition
 	}
 	if i := slices.IndexFunc(p.Namespace.Status.Conditions, ofPropagation); i >= 0 {
 		return &p.Namespace.Status.Conditions[i]
