@@ -11,7 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -223,20 +225,6 @@ func (m *treesBench) bare(ctx context.Context) error {
 	return m.completed(ctx, label, n, theFloor, func(i int) error { return m.bareSubnamespace(ctx, fmt.Sprintf("bare-%d-%d", m.round, i), label) })
 }
 
-// bareSubnamespace makes what Holdfast makes for an anchor, and the anchor, in a
-// namespace that is not in a tree.
-func (m *treesBench) bareSubnamespace(ctx context.Context, name, label string) error {
-	a := &hncv1alpha2.SubnamespaceAnchor{ObjectMeta: metav1.ObjectMeta{Namespace: "bench-0", Name: "a-" + name}}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"a": "b", "c": "d", label: "f"}}}
-	if err := errors.Join(m.bareClient.Create(ctx, a), m.bareClient.Create(ctx, ns), m.bareClient.Create(ctx, hierarchyIn(name, ""))); err != nil {
-		return err
-	}
-	a.Status.State = hncv1alpha2.AnchorForbidden
-	patch := client.MergeFrom(ns.DeepCopy())
-	ns.Status.Conditions = append(ns.Status.Conditions, corev1.NamespaceCondition{Type: "example.com/Complete", Status: corev1.ConditionTrue})
-	return errors.Join(m.bareClient.Update(ctx, a), m.bareClient.Status().Patch(ctx, ns, patch))
-}
-
 // with has Holdfast do it.
 func (m *treesBench) with(ctx context.Context) error {
 	if _, err := m.startManager(ctx); err != nil {
@@ -271,53 +259,6 @@ func (m *treesBench) with(ctx context.Context) error {
 	return m.subnamespaces(ctx, n)
 }
 
-// subnamespaces takes the time until every namespace says that all is there.
-func (m *treesBench) subnamespaces(ctx context.Context, n int) error {
-	parent := fmt.Sprintf("team-%d", m.round)
-	if err := m.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: parent}}); err != nil {
-		return err
-	}
-	if err := m.atRest(ctx); err != nil {
-		return err
-	}
-	return m.completed(ctx, parent+hncv1alpha2.LabelTreeDepthSuffix, n, withHoldfast, func(i int) error {
-		a := &hncv1alpha2.SubnamespaceAnchor{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: fmt.Sprintf("sub-%d-%d", m.round, i)}}
-		return m.Client.Create(ctx, a)
-	})
-}
-
-// completed takes the time until somebody who watches, the same for both columns, has seen a
-// condition on each of n namespaces with a label, which an act makes one by one.
-func (m *treesBench) completed(ctx context.Context, label string, n, column int, act func(i int) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	namespaces := m.clients.CoreV1().Namespaces()
-	events, err := namespaces.Watch(ctx, metav1.ListOptions{LabelSelector: label})
-	if err != nil {
-		return err
-	}
-	defer events.Stop()
-	begin := time.Now()
-	if err := each(n, treeWriters, act); err != nil {
-		return err
-	}
-	for complete := map[string]bool{}; len(complete) < n; {
-		select {
-		case e, open := <-events.ResultChan():
-			if !open {
-				return errors.New("the watch has ended")
-			}
-			if ns, ok := e.Object.(*corev1.Namespace); ok && len(ns.Status.Conditions) > 0 {
-				complete[ns.Name] = true
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("%s: after %d of %d: %w", label, len(complete), n, ctx.Err())
-		}
-	}
-	m.took(subsAppear, column, begin)
-	return nil
-}
-
 // timed takes the time from the begin of an act until somebody who watches, the same
 // for both columns, has seen so many events of a type about copies of Roles.
 func (m *treesBench) timed(
@@ -340,20 +281,28 @@ func (m *treesBench) timed(
 	if err := act(); err != nil {
 		return err
 	}
-	for seen := 0; seen < n; {
+	if err := see(ctx, work, events, n, func(e watch.Event) bool { return e.Type == of }); err != nil {
+		return err
+	}
+	m.took(work, column, begin)
+	return nil
+}
+
+// see waits until so many objects are told of as they should be.
+func see(ctx context.Context, what string, events watch.Interface, n int, tells func(watch.Event) bool) error {
+	for seen := sets.New[string](); len(seen) < n; {
 		select {
 		case e, open := <-events.ResultChan():
 			if !open {
-				return errors.New("the watch has ended")
+				return fmt.Errorf("%s: the watch has ended after %d of %d", what, len(seen), n)
 			}
-			if e.Type == of {
-				seen++
+			if o, err := meta.Accessor(e.Object); err == nil && tells(e) {
+				seen.Insert(o.GetNamespace() + "/" + o.GetName())
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("%s: after %d of %d: %w", work, seen, n, ctx.Err())
+			return fmt.Errorf("%s: after %d of %d: %w", what, len(seen), n, ctx.Err())
 		}
 	}
-	m.took(work, column, begin)
 	return nil
 }
 
