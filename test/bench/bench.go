@@ -36,9 +36,9 @@ type sizes struct {
 	// evictions are asked for one after the other in each of evictionRounds;
 	// evictedAtOnce are, at once; reviews are judged before memory is looked at.
 	evictions, evictionRounds, evictedAtOnce, reviews int
-	// treeChildren are below one root, in each of treeRounds; treeLarge are in a large
-	// tree, and treeFew below a root with many sources.
-	treeChildren, treeRounds, treeLarge, treeFew int
+	// treeChildren are below one root, to which Roles come so many treeTimes in each of treeRounds;
+	// treeLarge are in a large tree, and treeFew below a root with many sources.
+	treeChildren, treeTimes, treeRounds, treeLarge, treeFew int
 	// synced are objects of one RootSync, made in each of syncRounds, of which one changes
 	// so often; syncs have ten each, and nothing to write for syncIdle.
 	synced, syncRounds, changes, syncs int
@@ -54,7 +54,7 @@ var (
 		namespaces: 500, starts: 5, deleteRounds: 10, deletes: 300, protections: []int{0, 100, 10000},
 		contents: []int{100, 10000}, lookRounds: 4, looks: 15, marked: 10000, markRounds: 3, idle: 10 * time.Second,
 		evictions: 200, evictionRounds: 6, evictedAtOnce: 1000, reviews: 10000,
-		treeChildren: 100, treeRounds: 9, treeLarge: 2000, treeFew: 500,
+		treeChildren: 100, treeTimes: 3, treeRounds: 9, treeLarge: 2000, treeFew: 500,
 		synced: 1000, syncRounds: 5, changes: 5, syncs: 100, syncIdle: time.Minute,
 		accounts: 1000, accountRounds: 5,
 	}
@@ -62,7 +62,7 @@ var (
 		namespaces: 20, starts: 1, deleteRounds: 2, deletes: 20, protections: []int{0, 10, 200},
 		contents: []int{10, 200}, lookRounds: 2, looks: 3, marked: 300, markRounds: 1, idle: 3 * time.Second,
 		evictions: 10, evictionRounds: 2, evictedAtOnce: 50, reviews: 200,
-		treeChildren: 10, treeRounds: 1, treeLarge: 40, treeFew: 20,
+		treeChildren: 10, treeTimes: 2, treeRounds: 1, treeLarge: 40, treeFew: 20,
 		synced: 40, syncRounds: 1, changes: 1, syncs: 5, syncIdle: 15 * time.Second,
 		accounts: 40, accountRounds: 1,
 	}

@@ -22,7 +22,7 @@ func measureLargeTree(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &treesBench{subject: s, b: b, spent: map[string]*[2][]float64{}}
+	m := newTrees(s, b)
 	if err := m.large(ctx, b.treeLarge); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func measureLargeTree(ctx context.Context, b *bench) ([]row, error) {
 	}
 	b.progress("trees: the large one is known again after %s", time.Since(begin).Round(time.Millisecond))
 	// What the first lists took is given back ten seconds after the start.
-	if err := pause(ctx, 12*time.Second-time.Since(begin)); err != nil {
+	if err := pause(ctx, starting-time.Since(begin)); err != nil {
 		return nil, err
 	}
 	memory, err := m.residentMiB()

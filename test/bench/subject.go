@@ -69,6 +69,10 @@ func newSubject(ctx context.Context, b *bench, o cluster.Options, managerArgs []
 	return s, manager.Install(ctx, c)
 }
 
+// starting is how long a process collects garbage more often, because it has just started, and
+// a little more.
+const starting = 12 * time.Second
+
 // startManager starts the manager and returns how long it took to be ready.
 func (s *subject) startManager(ctx context.Context) (took time.Duration, err error) {
 	begin := time.Now()

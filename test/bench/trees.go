@@ -44,9 +44,10 @@ type treesBench struct {
 	// that the API server has the same to look at, and no webhook is asked, or missed.
 	bareClient client.Client
 	clients    kubernetes.Interface
-	// spent are the seconds of each sort of work, in two columns.
-	spent map[string]*[2][]float64
-	round int
+	// times are the seconds of each sort of work in this round, in two columns, and spent the
+	// medians of them, a round each.
+	times, spent map[string]*[2][]float64
+	round        int
 }
 
 // The columns of what was spent.
@@ -60,6 +61,7 @@ const (
 	manyAppear = "10 Roles appear in each of %s below"
 	oneAppears = "1 Role appears in each of %s below"
 	manyGo     = "the copies of 10 Roles go from each of %s below"
+	oneGoes    = "the copies of 1 Role go from each of %s below"
 	subsAppear = "%s from anchors, with labels, HierarchyConfiguration and status"
 )
 
@@ -69,7 +71,7 @@ func measureTrees(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &treesBench{subject: s, b: b, spent: map[string]*[2][]float64{}}
+	m := newTrees(s, b)
 	if m.clients, err = kubernetes.NewForConfig(s.Config); err != nil {
 		return nil, fmt.Errorf("make clients: %w", err)
 	}
@@ -87,6 +89,7 @@ func measureTrees(ctx context.Context, b *bench) ([]row, error) {
 		if err := m.with(ctx); err != nil {
 			return nil, fmt.Errorf("by Holdfast: %w", err)
 		}
+		m.endRound()
 	}
 	rows := m.rows()
 	b.progress("trees: restarts")
@@ -103,6 +106,10 @@ func measureTrees(ctx context.Context, b *bench) ([]row, error) {
 	}
 	more, err = measureLargeTree(ctx, b)
 	return append(rows, more...), err
+}
+
+func newTrees(s *subject, b *bench) *treesBench {
+	return &treesBench{subject: s, b: b, times: map[string]*[2][]float64{}, spent: map[string]*[2][]float64{}}
 }
 
 // withTrees is a cluster whose manager keeps trees, and does not run yet.
@@ -170,10 +177,21 @@ func (m *treesBench) atRest(ctx context.Context) error {
 }
 
 func (m *treesBench) took(work string, column int, begin time.Time) {
-	if m.spent[work] == nil {
-		m.spent[work] = &[2][]float64{}
+	if m.times[work] == nil {
+		m.times[work], m.spent[work] = &[2][]float64{}, &[2][]float64{}
 	}
-	m.spent[work][column] = append(m.spent[work][column], time.Since(begin).Seconds())
+	m.times[work][column] = append(m.times[work][column], time.Since(begin).Seconds())
+}
+
+// endRound takes the medians of a round: its times have the same process and the same minute
+// of the machine in common, and are not as many rounds.
+func (m *treesBench) endRound() {
+	for work, times := range m.times {
+		for column := range times {
+			m.spent[work][column] = append(m.spent[work][column], median(times[column]))
+			times[column] = nil
+		}
+	}
 }
 
 func roleIn(namespace, name string) *rbacv1.Role {
@@ -196,28 +214,11 @@ func (m *treesBench) bare(ctx context.Context) error {
 		return err
 	}
 	n := m.b.treeChildren
-	appear := func(roles int, work string) error {
-		return m.timed(ctx, watch.Added, roles*n, work, theFloor, func() error {
-			return each(roles*n, treeWriters, func(i int) error {
-				return m.bareClient.Create(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-%d-%d", roles, i/n)))
-			})
-		})
-	}
-	if err := appear(10, manyAppear); err != nil {
-		return err
-	}
-	if err := appear(1, oneAppears); err != nil {
-		return err
-	}
-	if err := m.timed(ctx, watch.Deleted, 10*n, manyGo, theFloor, func() error {
-		return each(10*n, treeWriters, func(i int) error {
-			return m.bareClient.Delete(ctx, copyIn(fmt.Sprintf("bench-%d", i%n), fmt.Sprintf("role-10-%d", i/n)))
-		})
-	}); err != nil {
-		return err
-	}
-	if err := each(n, treeWriters, func(i int) error {
-		return m.bareClient.Delete(ctx, copyIn(fmt.Sprintf("bench-%d", i), "role-1-0"))
+	at := func(i int) string { return fmt.Sprintf("bench-%d", i%n) }
+	if err := m.roles(ctx, theFloor, func(roles int) error {
+		return each(roles*n, treeWriters, func(i int) error { return m.bareClient.Create(ctx, copyIn(at(i), roleName(roles, i/n))) })
+	}, func(roles int) error {
+		return each(roles*n, treeWriters, func(i int) error { return m.bareClient.Delete(ctx, copyIn(at(i), roleName(roles, i/n))) })
 	}); err != nil {
 		return err
 	}
@@ -227,36 +228,50 @@ func (m *treesBench) bare(ctx context.Context) error {
 
 // with has Holdfast do it.
 func (m *treesBench) with(ctx context.Context) error {
+	begin := time.Now()
 	if _, err := m.startManager(ctx); err != nil {
 		return err
 	}
 	if err := m.atRest(ctx); err != nil {
 		return err
 	}
-	n := m.b.treeChildren
-	roles := func(count int, work string) error {
-		return m.timed(ctx, watch.Added, count*n, work, withHoldfast, func() error {
-			return each(count, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, fmt.Sprintf("role-%d-%d", count, i))) })
-		})
-	}
-	if err := roles(10, manyAppear); err != nil {
+	if err := pause(ctx, starting-time.Since(begin)); err != nil {
 		return err
 	}
-	if err := roles(1, oneAppears); err != nil {
-		return err
-	}
-	if err := m.timed(ctx, watch.Deleted, 10*n, manyGo, withHoldfast, func() error {
-		return each(10, treeWriters, func(i int) error { return m.Client.Delete(ctx, roleIn(rootName, fmt.Sprintf("role-10-%d", i))) })
+	if err := m.roles(ctx, withHoldfast, func(roles int) error {
+		return each(roles, treeWriters, func(i int) error { return m.Client.Create(ctx, roleIn(rootName, roleName(roles, i))) })
+	}, func(roles int) error {
+		return each(roles, treeWriters, func(i int) error { return m.Client.Delete(ctx, roleIn(rootName, roleName(roles, i))) })
 	}); err != nil {
 		return err
 	}
-	if err := m.Client.Delete(ctx, roleIn(rootName, "role-1-0")); err != nil {
-		return err
+	return m.subnamespaces(ctx, m.b.treeChildren)
+}
+
+// roleName is that of one of so many that come and go together.
+func roleName(roles, i int) string { return fmt.Sprintf("role-%d-%d", roles, i) }
+
+// roles has copies of so many Roles appear, and go again, each treeTimes.
+func (m *treesBench) roles(ctx context.Context, column int, appear, vanish func(roles int) error) error {
+	n := m.b.treeChildren
+	for range m.b.treeTimes {
+		for _, step := range []struct {
+			work  string
+			of    watch.EventType
+			roles int
+			act   func(int) error
+		}{
+			{manyAppear, watch.Added, 10, appear},
+			{oneAppears, watch.Added, 1, appear},
+			{manyGo, watch.Deleted, 10, vanish},
+			{oneGoes, watch.Deleted, 1, vanish},
+		} {
+			if err := m.timed(ctx, step.of, step.roles*n, step.work, column, func() error { return step.act(step.roles) }); err != nil {
+				return err
+			}
+		}
 	}
-	if err := m.atRest(ctx); err != nil {
-		return err
-	}
-	return m.subnamespaces(ctx, n)
+	return nil
 }
 
 // timed takes the time from the begin of an act until somebody who watches, the same
@@ -308,12 +323,18 @@ func see(ctx context.Context, what string, events watch.Interface, n int, tells 
 
 func (m *treesBench) rows() []row {
 	var rows []row
-	for _, work := range []string{manyAppear, oneAppears, manyGo, subsAppear} {
-		what := "child namespace"
-		if work == subsAppear {
-			what = "subnamespace"
-		}
-		rows = append(rows, ratioOf(fmt.Sprintf(work, count(m.b.treeChildren, what)), "the same writes by a bare client", m.spent[work][withHoldfast], m.spent[work][theFloor], treeBound))
+	for _, r := range []struct {
+		work, what string
+		bound      float64
+	}{
+		{manyAppear, "child namespace", treeBound},
+		{oneAppears, "child namespace", treeBound},
+		{manyGo, "child namespace", treeBound},
+		{oneGoes, "child namespace", 0},
+		{subsAppear, "subnamespace", treeBound},
+	} {
+		work := fmt.Sprintf(r.work, count(m.b.treeChildren, r.what))
+		rows = append(rows, ratioOf(work, "the same writes by a bare client", m.spent[r.work][withHoldfast], m.spent[r.work][theFloor], r.bound))
 	}
 	return rows
 }
