@@ -91,7 +91,7 @@ func (c *accountController) Reconcile(ctx context.Context, req reconcile.Request
 	again = sooner(again, later)
 	c.known.decided(key, &v)
 	c.events.tell(f, v, report)
-	if left := c.fights.rests(key, v); left > 0 {
+	if left := c.fights.rests(key, uidOf(f.Live), v); left > 0 {
 		return reconcile.Result{RequeueAfter: sooner(again, left)}, nil
 	}
 	if report || !v.Pending() {
@@ -115,7 +115,7 @@ func (c *accountController) decide(f *plan.Facts) (v plan.Verdict, again time.Du
 		v, again = plan.Decide(*f), sooner(again, giveUp)
 	}
 	var left time.Duration
-	if f.GivenUp, left = c.fights.givenUp(f.NamespacedName, v.Report.Changes); f.GivenUp.Len() > 0 {
+	if f.GivenUp, left = c.fights.givenUp(f.NamespacedName, uidOf(f.Live), v.Report.Changes); f.GivenUp.Len() > 0 {
 		v = plan.Decide(*f)
 	}
 	return v, sooner(again, left)
@@ -146,6 +146,14 @@ func (c *accountController) bring(ctx context.Context, f plan.Facts, v plan.Verd
 	return 0, nil
 }
 
+// uidOf is which account it is; empty if there is none.
+func uidOf(a *metav1.PartialObjectMetadata) types.UID {
+	if a == nil {
+		return ""
+	}
+	return a.UID
+}
+
 // outdated says whether an account is another than it was known to be.
 func outdated(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
@@ -161,7 +169,7 @@ func (c *accountController) write(ctx context.Context, f plan.Facts, v plan.Verd
 	writesTotal.WithLabelValues(string(v.Action.Do)).Inc()
 	c.known.wrote(f.NamespacedName, after)
 	c.returns.took(f.NamespacedName, v.Action.From)
-	if lost := c.fights.wrote(f.NamespacedName, attempts(v)); len(lost) > 0 {
+	if lost := c.fights.wrote(f.NamespacedName, uidOf(after), attempts(v)); len(lost) > 0 {
 		fightsTotal.Add(float64(len(lost)))
 		c.events.gaveUp(f, v, lost)
 	}

@@ -4,6 +4,7 @@
 package serviceaccount
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -52,10 +53,30 @@ type fights struct {
 	clock clock.PassiveClock
 
 	mu       sync.Mutex
-	accounts map[types.NamespacedName]map[plan.Key]*fight
+	accounts map[types.NamespacedName]*disputed
 	// swept is when what was long ago was forgotten last: many accounts can be written at
 	// once, and each time is too often.
 	swept time.Time
+}
+
+// disputed is an account that was written.
+type disputed struct {
+	// uid is which of the accounts of its name it is; empty while there is none.
+	uid  types.UID
+	keys map[plan.Key]*fight
+}
+
+// meet takes in that there is an account of a UID now, or none. Nobody has set anything on one
+// that was made a moment ago: what was set on the one before it counts no more, but for that it
+// is made again and again.
+func (d *disputed) meet(uid types.UID) {
+	if uid == "" || uid == d.uid {
+		return
+	}
+	if d.uid != "" {
+		maps.DeleteFunc(d.keys, func(k plan.Key, _ *fight) bool { return k != whole })
+	}
+	d.uid = uid
 }
 
 // fight is about one key and the value that it was set to; it may also be taken away.
@@ -67,7 +88,7 @@ type fight struct {
 }
 
 func newFights(c clock.PassiveClock) *fights {
-	return &fights{clock: c, accounts: map[types.NamespacedName]map[plan.Key]*fight{}}
+	return &fights{clock: c, accounts: map[types.NamespacedName]*disputed{}}
 }
 
 // writes says whether a change is one that is written, and not left alone.
@@ -79,8 +100,9 @@ func (f *fight) about(c plan.Change) bool {
 	return f != nil && f.removed == (c.Kind == plan.Removed) && f.to == c.To
 }
 
-// wrote counts what was written, and returns the keys that are given up now.
-func (f *fights) wrote(account types.NamespacedName, changes []plan.Change) []plan.Key {
+// wrote counts what was written to an account, of which the UID is empty if there is none, and
+// returns the keys that are given up now.
+func (f *fights) wrote(account types.NamespacedName, uid types.UID, changes []plan.Change) []plan.Key {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -90,15 +112,16 @@ func (f *fights) wrote(account types.NamespacedName, changes []plan.Change) []pl
 		if !writes(c) {
 			continue
 		}
-		keys := f.accounts[account]
-		if keys == nil {
-			keys = map[plan.Key]*fight{}
-			f.accounts[account] = keys
+		d := f.accounts[account]
+		if d == nil {
+			d = &disputed{keys: map[plan.Key]*fight{}}
+			f.accounts[account] = d
 		}
-		if !keys[c.Key].about(c) {
-			keys[c.Key] = &fight{to: c.To, removed: c.Kind == plan.Removed}
+		d.meet(uid)
+		if !d.keys[c.Key].about(c) {
+			d.keys[c.Key] = &fight{to: c.To, removed: c.Kind == plan.Removed}
 		}
-		k := keys[c.Key]
+		k := d.keys[c.Key]
 		if k.writes = append(k.writes, now); len(k.writes) >= limit(c) && k.until.IsZero() {
 			k.until = now.Add(giveUp)
 			out = append(out, c.Key)
@@ -109,12 +132,12 @@ func (f *fights) wrote(account types.NamespacedName, changes []plan.Change) []pl
 
 // rests is how long a write about a whole account is left, because somebody always
 // undoes it.
-func (f *fights) rests(account types.NamespacedName, v plan.Verdict) time.Duration {
+func (f *fights) rests(account types.NamespacedName, uid types.UID, v plan.Verdict) time.Duration {
 	changes := attempts(v)
 	if len(changes) != 1 || changes[0].Key != whole {
 		return 0
 	}
-	_, left := f.givenUp(account, changes)
+	_, left := f.givenUp(account, uid, changes)
 	return left
 }
 
@@ -124,16 +147,16 @@ func (f *fights) expire(now time.Time) {
 		return
 	}
 	f.swept = now
-	for account, keys := range f.accounts {
-		for key, k := range keys {
+	for account, d := range f.accounts {
+		for key, k := range d.keys {
 			for len(k.writes) > 0 && now.Sub(k.writes[0]) > within {
 				k.writes = k.writes[1:]
 			}
 			if len(k.writes) == 0 && !now.Before(k.until) {
-				delete(keys, key)
+				delete(d.keys, key)
 			}
 		}
-		if len(keys) == 0 {
+		if len(d.keys) == 0 {
 			delete(f.accounts, account)
 		}
 	}
@@ -141,13 +164,18 @@ func (f *fights) expire(now time.Time) {
 
 // givenUp are the keys among some changes that are left alone, and until when the
 // first of them is. A change to another value is another matter.
-func (f *fights) givenUp(account types.NamespacedName, changes []plan.Change) (keys sets.Set[plan.Key], left time.Duration) {
+func (f *fights) givenUp(account types.NamespacedName, uid types.UID, changes []plan.Change) (keys sets.Set[plan.Key], left time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	keys = sets.New[plan.Key]()
+	d := f.accounts[account]
+	if d == nil {
+		return keys, 0
+	}
+	d.meet(uid)
 	now := f.clock.Now()
 	for _, c := range changes {
-		k := f.accounts[account][c.Key]
+		k := d.keys[c.Key]
 		if !writes(c) || !k.about(c) || !now.Before(k.until) {
 			continue
 		}
