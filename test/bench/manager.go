@@ -18,9 +18,8 @@ const (
 // allFeatures has each of the guard's features on.
 const allFeatures = "featureGates: {ServiceAccountPatching: true}\nhierarchy: {mode: Enforce}\nserviceAccounts: {mode: Enforce}\n"
 
-// measureManager measures the start and the memory of an idle manager with all features
-// in a cluster of many namespaces.
-func measureManager(ctx context.Context, b *bench) ([]row, error) {
+// withAllFeatures is a cluster whose manager has all features on, and does not run yet.
+func (b *bench) withAllFeatures(ctx context.Context) (*subject, error) {
 	s, err := b.installed(ctx)
 	if err != nil {
 		return nil, err
@@ -28,7 +27,14 @@ func measureManager(ctx context.Context, b *bench) ([]row, error) {
 	if err := s.apply(ctx, "config/crd/hnc", "config/rbac/hierarchy.yaml", "internal/testkit/strimzi/crds.yaml", "config/rbac/serviceaccounts.yaml"); err != nil {
 		return nil, err
 	}
-	if err := s.configure(ctx, allFeatures); err != nil {
+	return s, s.configure(ctx, allFeatures)
+}
+
+// measureManager measures the start and the memory of an idle manager with all features
+// in a cluster of many namespaces.
+func measureManager(ctx context.Context, b *bench) ([]row, error) {
+	s, err := b.withAllFeatures(ctx)
+	if err != nil {
 		return nil, err
 	}
 	first, err := s.startManager(ctx)
