@@ -241,13 +241,16 @@ func TestConfiguration_needsTheRightToUnprotect(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	e.Grant(t, "holdfast-system", "editor", testkit.Rule("", []string{"configmaps"}, "*"))
+	const off = "{apiVersion: v1, kind: ConfigMap, metadata: {name: holdfast}, data: {config.yaml: ''}}"
 	for _, args := range [][]string{
 		{"patch", "configmap", "holdfast", "--type=merge", "-p", `{"data":{"config.yaml":"apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\ndeletion: {mode: Off}\n"}}`},
+		{"apply", "--server-side", "--force-conflicts", "-f", "-"},
 		{"delete", "configmap", "holdfast"},
+		{"delete", "--raw", "/api/v1/namespaces/holdfast-system/configmaps?fieldSelector=metadata.name%3Dholdfast"},
 	} {
-		out := e.Kubectl(t, append(args, "-n", "holdfast-system", "--as=editor")...)
+		out := e.KubectlInput(t, off, append(args, "-n", "holdfast-system", "--as=editor")...)
 		if out.Code == 0 || !strings.Contains(out.Stderr, "can turn every protection off") {
-			t.Errorf("kubectl %s ended with %d: %s%s", args[0], out.Code, out.Stdout, out.Stderr)
+			t.Errorf("kubectl %s ended with %d: %s%s", strings.Join(args, " "), out.Code, out.Stdout, out.Stderr)
 		}
 	}
 	if out := e.Kubectl(t, "annotate", "configmap", "holdfast", "-n", "holdfast-system", "--as=editor", "a=b"); out.Code != 0 {

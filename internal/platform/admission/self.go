@@ -52,13 +52,7 @@ func (s Self) Policy() Policy {
 		Mode: s.Mode,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
-					ruleFor("admissionregistration.k8s.io", []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"},
-						admissionregistrationv1.Update, admissionregistrationv1.Delete),
-					ruleFor("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
-					ruleFor("", []string{"namespaces"}, admissionregistrationv1.Delete),
-					ruleFor("", []string{"configmaps"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
-				},
+				ResourceRules: s.rules(),
 			},
 			Variables: []admissionregistrationv1.Variable{
 				{Name: "kind", Expression: "request.resource.resource"},
@@ -96,4 +90,24 @@ func (s Self) Policy() Policy {
 			},
 		},
 	}
+}
+
+// rules name the object where they can, so that nobody else's update is looked at: ConfigMaps
+// are written all the time. A deletion may be one of a collection, which has no name.
+func (s Self) rules() []admissionregistrationv1.NamedRuleWithOperations {
+	webhooks := []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}
+	changed := ruleFor("admissionregistration.k8s.io", webhooks, admissionregistrationv1.Update)
+	changed.ResourceNames = []string{WebhookConfigurationName}
+	out := []admissionregistrationv1.NamedRuleWithOperations{
+		changed,
+		ruleFor("admissionregistration.k8s.io", webhooks, admissionregistrationv1.Delete),
+		ruleFor("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
+		ruleFor("", []string{"namespaces"}, admissionregistrationv1.Delete),
+	}
+	if s.ConfigMap == "" {
+		return out
+	}
+	configured := ruleFor("", []string{"configmaps"}, admissionregistrationv1.Update)
+	configured.ResourceNames = []string{s.ConfigMap}
+	return append(out, configured, ruleFor("", []string{"configmaps"}, admissionregistrationv1.Delete))
 }
