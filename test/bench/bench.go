@@ -177,3 +177,10 @@ func each(n, workers int, do func(i int) error) error {
 	}
 	return group.Wait()
 }
+
+// turns are the two states that a round measures, without Holdfast and with it, one first and the
+// next time the other, so that what drifts with time falls on both.
+func turns(round int) []bool {
+	first := round%2 == 1
+	return []bool{first, !first}
+}

@@ -38,12 +38,7 @@ func measureDeletes(ctx context.Context, b *bench) ([]row, error) {
 	var one, many series
 	for round := range b.deleteRounds {
 		b.progress("deletes, round %d of %d", round+1, b.deleteRounds)
-		// ABBA, so that what drifts with time falls on both.
-		order := []bool{false, true}
-		if round%2 == 1 {
-			order = []bool{true, false}
-		}
-		for _, with := range order {
+		for _, with := range turns(round) {
 			if err := s.switchTo(ctx, with); err != nil {
 				return nil, err
 			}

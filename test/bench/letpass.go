@@ -33,19 +33,15 @@ func measureLetPass(ctx context.Context, b *bench) ([]row, error) {
 	if err := pause(ctx, starting); err != nil {
 		return nil, err
 	}
-	with, without := map[string][]float64{}, map[string][]float64{}
+	times := map[bool]map[string][]float64{true: {}, false: {}} // with Holdfast, and without
 	for round := range b.deleteRounds {
 		b.progress("writes that are let pass, round %d of %d", round+1, b.deleteRounds)
-		columns := []map[string][]float64{without, with}
-		if round%2 == 1 { // so that what drifts with time falls on both
-			columns = []map[string][]float64{with, without}
-		}
-		for i, column := range columns {
-			if err := s.switchTo(ctx, (i == 1) == (round%2 == 0)); err != nil {
+		for _, with := range turns(round) {
+			if err := s.switchTo(ctx, with); err != nil {
 				return nil, err
 			}
 			for _, parallel := range []int{1, clients} {
-				if err := s.letPass(ctx, b.deletes, parallel, column); err != nil {
+				if err := s.letPass(ctx, b.deletes, parallel, times[with]); err != nil {
 					return nil, err
 				}
 			}
@@ -55,7 +51,7 @@ func measureLetPass(ctx context.Context, b *bench) ([]row, error) {
 	for _, parallel := range []int{1, clients} {
 		for _, work := range []string{makesConfigMap, changesConfigMap, makesRole} {
 			work = by(work, parallel)
-			r := ratioOf(work, "the same without any policy or webhook", with[work], without[work], 0)
+			r := ratioOf(work, "the same without any policy or webhook", times[true][work], times[false][work], 0)
 			r.unit = "ms"
 			rows = append(rows, r)
 		}

@@ -84,12 +84,9 @@ func measureNamespaces(ctx context.Context, b *bench) ([]row, error) {
 	}
 	for round := range b.lookRounds {
 		b.progress("namespaces, round %d of %d", round+1, b.lookRounds)
-		order := []func(context.Context) error{m.without, m.with}
-		if round%2 == 1 {
-			order = []func(context.Context) error{m.with, m.without}
-		}
-		for _, turn := range order {
-			if err := turn(ctx); err != nil {
+		states := map[bool]func(context.Context) error{true: m.with, false: m.without}
+		for _, with := range turns(round) {
+			if err := states[with](ctx); err != nil {
 				return nil, err
 			}
 		}

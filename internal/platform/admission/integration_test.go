@@ -245,6 +245,7 @@ func TestConfiguration_needsTheRightToUnprotect(t *testing.T) {
 	for _, args := range [][]string{
 		{"patch", "configmap", "holdfast", "--type=merge", "-p", `{"data":{"config.yaml":"apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\ndeletion: {mode: Off}\n"}}`},
 		{"apply", "--server-side", "--force-conflicts", "-f", "-"},
+		{"replace", "-f", "-"},
 		{"delete", "configmap", "holdfast"},
 		{"delete", "--raw", "/api/v1/namespaces/holdfast-system/configmaps?fieldSelector=metadata.name%3Dholdfast"},
 	} {
