@@ -52,9 +52,20 @@ image: ## Build the manager's image into bin/image, as an OCI layout; BASE=image
 krew: ## Build the plugin's archives and krew's manifest of a release into bin/krew; VERSION=1.2.3.
 	$(GO) run ./hack/krew -o bin/krew -version=$(VERSION)
 
+TEST := $(GO) run ./hack/test
+CHOSEN = $(if $(RUN),-run='$(RUN)') $(if $(RACE),-race=$(RACE)) $(ARGS) $(PKG)
+
 .PHONY: test
-test: ## Run all tests, race detector on; PKG=./internal/deletion/... RUN=TestName to choose.
-	@GO="$(GO)" hack/test.sh "$(or $(PKG),./...)" "$(RUN)"
+test: ## Run the tests that a change needs; PKG=./internal/deletion/... RUN=TestName to choose.
+	@$(TEST) $(CHOSEN)
+
+.PHONY: test-all
+test-all: ## Run every test, with the race detector; PKG and RUN as above, SHARD=1/3 for one part of three.
+	@$(TEST) -all $(if $(SHARD),-shard=$(SHARD)) $(CHOSEN)
+
+.PHONY: flake
+flake: ## Run tests 10 times beside 8 busy processes, and list those that fail; PKG and RUN as above, N=3 for another number.
+	@$(TEST) -times=$(or $(N),10) -busy=$(or $(BUSY),8) $(CHOSEN)
 
 .PHONY: soak
 soak: ## Run all features under mixed load while managers are killed and the API server restarts; FOR=30m NAMESPACES=500.

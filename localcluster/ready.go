@@ -27,20 +27,11 @@ const checkTimeout = 5 * time.Second
 
 // etcdCheck returns a check that etcd serves requests.
 func etcdCheck(l layout, p ports) (func(context.Context) error, error) {
-	pair, err := tls.LoadX509KeyPair(l.key(etcdClientCert), l.key(etcdClientKey))
+	config, err := etcdTLS(l)
 	if err != nil {
-		return nil, fmt.Errorf("load the etcd client certificate: %w", err)
+		return nil, err
 	}
-	trusted, err := os.ReadFile(l.key(serverCA))
-	if err != nil {
-		return nil, fmt.Errorf("read the PKI: %w", err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(trusted)
-	client := &http.Client{
-		Timeout:   checkTimeout,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}},
-	}
+	client := &http.Client{Timeout: checkTimeout, Transport: &http.Transport{TLSClientConfig: config}}
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address(p.Etcd)+"/readyz", nil)
 		if err != nil {
@@ -57,6 +48,21 @@ func etcdCheck(l layout, p ports) (func(context.Context) error, error) {
 		client.CloseIdleConnections()
 		return nil
 	}, nil
+}
+
+// etcdTLS is how a client proves to etcd that it may use it.
+func etcdTLS(l layout) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(l.key(etcdClientCert), l.key(etcdClientKey))
+	if err != nil {
+		return nil, fmt.Errorf("load the etcd client certificate: %w", err)
+	}
+	trusted, err := os.ReadFile(l.key(serverCA))
+	if err != nil {
+		return nil, fmt.Errorf("read the PKI: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(trusted)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}, nil
 }
 
 func newClient(kubeconfig string) (*kubernetes.Clientset, error) {

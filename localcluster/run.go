@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,11 @@ import (
 
 const runUsage = `Run a cluster in the foreground.
 
-When the cluster is ready, and after every change, a line of JSON on standard output tells where it is.
-SIGINT, SIGTERM and SIGHUP end it, SIGUSR1 stops its API server, SIGUSR2 starts or restarts that.
+When the cluster is ready, and after every request, a line of JSON on standard output has its state.
+SIGINT, SIGTERM and SIGHUP end it. Lines of standard input are requests:
+  stop-apiserver      stop the API server
+  restart-apiserver   restart the API server, or start it after a stop
+  reset               put everything that is stored back to what it was when the cluster was new
 
 Usage:
   localcluster run --dir DIR [flags]
@@ -87,13 +91,20 @@ func runCommand(args []string) int {
 func run(o options, stdin io.Reader, stdout io.Writer, progress *log.Logger) (err error) {
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	requests := watchSignals(end)
-	if o.untilEOF {
-		go func() {
-			_, _ = io.Copy(io.Discard, stdin) // an input that cannot be read has ended, too
+	watchSignals(end)
+	requests := make(chan string)
+	go func() {
+		for lines := bufio.NewScanner(stdin); lines.Scan(); {
+			select {
+			case requests <- lines.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+		if o.untilEOF { // an input that cannot be read has ended, too
 			end(errEnd)
-		}()
-	}
+		}
+	}()
 
 	dir, err := openClusterDir(o.dir, o.ephemeral)
 	if err != nil {
@@ -115,17 +126,9 @@ func run(o options, stdin io.Reader, stdout io.Writer, progress *log.Logger) (er
 	return s.serve(ctx, requests)
 }
 
-// request is something a user asks of a running cluster.
-type request int
-
-const (
-	stopAPIServer    request = iota // SIGUSR1
-	restartAPIServer                // SIGUSR2, also starts a stopped one
-)
-
-// watchSignals calls end on the first signal that asks for it and returns the other requests. A
-// second such signal ends this process at once, and the lifeline the components.
-func watchSignals(end context.CancelCauseFunc) <-chan request {
+// watchSignals calls end on the first signal that asks for it. A second such signal ends this process
+// at once, and the lifeline the components.
+func watchSignals(end context.CancelCauseFunc) {
 	// Whoever read the output may be gone: then a write must fail, not end this process by a signal
 	// before it has stopped the components. The signal is caught, not ignored, because components
 	// would inherit its being ignored.
@@ -138,18 +141,4 @@ func watchSignals(end context.CancelCauseFunc) <-chan request {
 		signal.Stop(ends)
 		end(errEnd)
 	}()
-
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
-	requests := make(chan request)
-	go func() {
-		for received := range signals {
-			if received == syscall.SIGUSR1 {
-				requests <- stopAPIServer
-			} else {
-				requests <- restartAPIServer
-			}
-		}
-	}()
-	return requests
 }

@@ -30,6 +30,8 @@ type supervisor struct {
 	// The components, nil while they do not run.
 	etcd, apiServer, controllerManager *process
 	version                            string // what the API server calls itself
+	store                              *store // what the API server keeps in etcd, once the cluster is ready
+	requests                           int    // fulfilled until now
 }
 
 // status is one line of the supervisor's output.
@@ -41,6 +43,7 @@ type status struct {
 	Dir        string         `json:"dir"`
 	Ready      bool           `json:"ready"`      // false while the API server is stopped on request
 	Components map[string]int `json:"components"` // process ids of those that run
+	Requests   int            `json:"requests"`   // of standard input, fulfilled until now
 }
 
 // start brings the whole cluster up and reports it ready.
@@ -69,12 +72,15 @@ func (s *supervisor) start(ctx context.Context) error {
 	if err := s.startControllerManager(ctx); err != nil {
 		return err
 	}
+	if s.store, err = openStore(ctx, s.files, s.ports); err != nil {
+		return err
+	}
 	s.progress.Printf("controller manager ready (%s)", since(began))
 	return s.report()
 }
 
 // serve fulfils requests until ctx ends, which is no error, or a component does.
-func (s *supervisor) serve(ctx context.Context, requests <-chan request) error {
+func (s *supervisor) serve(ctx context.Context, requests <-chan string) error {
 	for {
 		var err error
 		select {
@@ -88,11 +94,7 @@ func (s *supervisor) serve(ctx context.Context, requests <-chan request) error {
 		case <-s.controllerManager.exited():
 			return s.controllerManager.failure()
 		case asked := <-requests:
-			if asked == restartAPIServer {
-				err = s.restartAPIServer(ctx)
-			} else {
-				err = s.stopAPIServer()
-			}
+			err = s.fulfil(ctx, asked)
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -100,15 +102,35 @@ func (s *supervisor) serve(ctx context.Context, requests <-chan request) error {
 	}
 }
 
+// fulfil does what a line of standard input asks for and reports the cluster's state after it.
+func (s *supervisor) fulfil(ctx context.Context, request string) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	var err error
+	switch request {
+	case "stop-apiserver":
+		s.stopAPIServer()
+	case "restart-apiserver":
+		err = s.restartAPIServer(ctx)
+	case "reset":
+		err = s.reset(ctx)
+	default:
+		err = errors.New("no such request; see run --help")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", request, err)
+	}
+	s.requests++
+	return s.report()
+}
+
 // bounded returns a context for one start.
 func (s *supervisor) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, s.options.timeout, fmt.Errorf("not ready within %s", s.options.timeout))
 }
 
-// restartAPIServer ends the API server if it runs, starts it on the same port and reports it ready.
+// restartAPIServer ends the API server if it runs and starts it on the same port.
 func (s *supervisor) restartAPIServer(ctx context.Context) error {
-	ctx, cancel := s.bounded(ctx)
-	defer cancel()
 	s.progress.Print("restarting the API server")
 	s.apiServer.stop()
 	s.apiServer = nil
@@ -116,19 +138,39 @@ func (s *supervisor) restartAPIServer(ctx context.Context) error {
 		return err
 	}
 	s.progress.Print("API server ready")
-	return s.report()
+	return nil
 }
 
-// stopAPIServer ends the API server until a restart and reports the cluster not ready.
-func (s *supervisor) stopAPIServer() error {
+// stopAPIServer ends the API server until a restart.
+func (s *supervisor) stopAPIServer() {
 	s.apiServer.stop()
 	s.apiServer = nil
 	s.progress.Print("API server stopped")
-	return s.report()
+}
+
+// reset puts back what a new cluster stores, and returns when the API server acts on it.
+func (s *supervisor) reset(ctx context.Context) error {
+	began := time.Now()
+	if s.apiServer == nil {
+		if err := s.restartAPIServer(ctx); err != nil {
+			return err
+		}
+	}
+	client, err := newClient(s.files.adminKubeconfig())
+	if err != nil {
+		return err
+	}
+	removed, restored, err := s.store.reset(ctx, client)
+	if err != nil {
+		return err
+	}
+	s.progress.Printf("reset: %d objects removed, %d restored (%s)", removed, restored, since(began))
+	return nil
 }
 
 // stop ends the components in the order of their dependence.
 func (s *supervisor) stop() {
+	s.store.close()
 	for _, p := range []**process{&s.controllerManager, &s.apiServer, &s.etcd} {
 		(*p).stop()
 		*p = nil
@@ -253,6 +295,7 @@ func (s *supervisor) report() error {
 		Dir:        s.files.dir,
 		Ready:      s.apiServer != nil,
 		Components: map[string]int{},
+		Requests:   s.requests,
 	}
 	for _, p := range []*process{s.etcd, s.apiServer, s.controllerManager} {
 		if p != nil {

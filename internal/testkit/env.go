@@ -79,10 +79,9 @@ type Options struct {
 func New(t testing.TB, o Options) *Env {
 	t.Helper()
 	dir := t.TempDir()
-	o.Cluster.Progress = os.Stderr
-	c, err := cluster.Start(t.Context(), o.Cluster)
+	c, err := cluster.Lease(t.Context(), t.Name(), o.Cluster)
 	if err != nil {
-		t.Fatalf("start a cluster: %v", err)
+		t.Fatal(err)
 	}
 	e := &Env{Cluster: c, dir: dir, managerArgs: o.ManagerArgs, managerEnv: o.ManagerEnv}
 	t.Cleanup(func() {
@@ -93,7 +92,7 @@ func New(t testing.TB, o Options) *Env {
 			_ = e.Manager.Kill()
 		}
 		if err := e.Stop(); err != nil {
-			t.Errorf("stop the cluster: %v", err)
+			t.Errorf("give the cluster back: %v", err)
 		}
 	})
 	if err := e.prepare(t.Context()); err != nil {

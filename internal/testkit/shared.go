@@ -105,10 +105,8 @@ func startShared(ctx context.Context) error {
 		}
 		shared.env.managerArgs = append(shared.env.managerArgs, "--config", file, "--config-map", "")
 	}
-	for _, path := range shared.extra.Manifests {
-		if _, err := manager.Kubectl(ctx, c, "apply", "--server-side", "-f", path); err != nil {
-			return fmt.Errorf("apply %s: %w", path, err)
-		}
+	if err := manager.Apply(ctx, c, shared.extra.Manifests...); err != nil {
+		return err
 	}
 	if err := shared.env.prepare(ctx); err != nil {
 		return err
@@ -120,9 +118,7 @@ func startShared(ctx context.Context) error {
 // one if there is no path.
 func sharedCluster(ctx context.Context, path string) (*cluster.Cluster, error) {
 	if path == "" {
-		o := shared.extra.Cluster
-		o.Progress = os.Stderr
-		return cluster.Start(ctx, o)
+		return cluster.Lease(ctx, filepath.Base(os.Args[0]), shared.extra.Cluster)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {

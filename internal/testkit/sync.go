@@ -78,10 +78,8 @@ func (e *Env) prepareSync(ctx context.Context) error {
 	if e.hasSync {
 		return nil
 	}
-	for _, path := range syncManifests {
-		if _, err := manager.Kubectl(ctx, e.Cluster, "apply", "--server-side", "-f", path); err != nil {
-			return fmt.Errorf("apply %s: %w", path, err)
-		}
+	if err := manager.Apply(ctx, e.Cluster, syncManifests...); err != nil {
+		return err
 	}
 	if _, err := manager.Kubectl(ctx, e.Cluster, "wait", "--for=condition=Established", "--timeout=60s", "-f", syncManifests[0]); err != nil {
 		return err

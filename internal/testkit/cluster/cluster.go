@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,7 +22,29 @@ type Cluster struct {
 	Version    string // of the API server, such as v1.37.0; empty if the cluster was there
 	Kubectl    string // path of a kubectl of about the cluster's version
 
-	supervisor *supervisor // nil for a cluster that was there
+	control control // nil for a cluster that was there
+}
+
+// control is what can be done to a cluster that was started.
+type control interface {
+	// request asks the supervisor for something and waits until it is done.
+	request(ctx context.Context, name string) error
+	// latest is the supervisor's last status.
+	latest() status
+	// stop is Cluster.Stop.
+	stop() error
+}
+
+// The requests of "localcluster run".
+const (
+	stopAPIServer    = "stop-apiserver"
+	restartAPIServer = "restart-apiserver"
+	resetCluster     = "reset"
+)
+
+// newCluster is the cluster of a status.
+func newCluster(s status, kubectl string, c control) *Cluster {
+	return &Cluster{Kubeconfig: s.Kubeconfig, Server: s.Server, Dir: s.Dir, Version: s.Version, Kubectl: kubectl, control: c}
 }
 
 // errNotStarted says that a cluster is not ours to disturb.
@@ -60,37 +81,35 @@ func (c *Cluster) RestConfig() (*rest.Config, error) {
 // Stopping again does nothing and returns what the first Stop returned: an error if the cluster had not
 // run until then or did not end in order. A cluster that was there is left alone.
 func (c *Cluster) Stop() error {
-	if c.supervisor == nil {
+	if c.control == nil {
 		return nil
 	}
-	return c.supervisor.stop()
+	return c.control.stop()
 }
 
 // RestartAPIServer ends the API server, starts it again at the same address and with its data, and
 // waits until it is ready. It also starts one that StopAPIServer stopped.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
-	if c.supervisor == nil {
-		return fmt.Errorf("restart the API server: %w", errNotStarted)
-	}
-	before := c.supervisor.latest().Components[apiServer]
-	err := c.supervisor.request(ctx, syscall.SIGUSR2, func(now status) bool {
-		return now.Ready && now.Components[apiServer] != before
-	})
-	if err != nil {
-		return fmt.Errorf("restart the API server: %w", err)
-	}
-	return nil
+	return c.request(ctx, restartAPIServer)
 }
 
 // StopAPIServer ends the API server and leaves the rest of the cluster, so that connections to it are
 // refused until RestartAPIServer.
-func (c *Cluster) StopAPIServer(ctx context.Context) error {
-	if c.supervisor == nil {
-		return fmt.Errorf("stop the API server: %w", errNotStarted)
+func (c *Cluster) StopAPIServer(ctx context.Context) error { return c.request(ctx, stopAPIServer) }
+
+// Reset makes the cluster what it was when it was new, and returns when the API server acts on that. Every
+// object that was made is gone, and every one that was changed or deleted is as it was, whatever
+// finalizers, policies and webhooks say. Resource versions go on. Nothing may write to the cluster
+// meanwhile.
+func (c *Cluster) Reset(ctx context.Context) error { return c.request(ctx, resetCluster) }
+
+func (c *Cluster) request(ctx context.Context, name string) error {
+	err := errNotStarted
+	if c.control != nil {
+		err = c.control.request(ctx, name)
 	}
-	err := c.supervisor.request(ctx, syscall.SIGUSR1, func(now status) bool { return !now.Ready })
 	if err != nil {
-		return fmt.Errorf("stop the API server: %w", err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

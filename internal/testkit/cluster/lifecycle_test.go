@@ -29,7 +29,7 @@ func TestLife(t *testing.T) {
 	c := start(t, Options{Dir: dir})
 	maps := client(t, c).CoreV1().ConfigMaps(newNamespace(t, c))
 	g.Expect(maps.Create(t.Context(), configMap("kept"), metav1.CreateOptions{})).Error().NotTo(HaveOccurred())
-	before := c.supervisor.latest()
+	before := c.control.latest()
 
 	t.Run("a paused API server does not answer until it is resumed", func(t *testing.T) {
 		g := NewWithT(t)
@@ -61,7 +61,7 @@ func TestLife(t *testing.T) {
 			g.Expect(c.RestartAPIServer(t.Context())).To(Succeed())
 			g.Expect(maps.Get(t.Context(), "kept", metav1.GetOptions{})).Error().NotTo(HaveOccurred())
 		}
-		now := c.supervisor.latest()
+		now := c.control.latest()
 		g.Expect(now.Server).To(Equal(before.Server))
 		g.Expect(now.Components["etcd"]).To(Equal(before.Components["etcd"]))
 		g.Expect(now.Components[apiServer]).NotTo(Equal(before.Components[apiServer]))
@@ -201,7 +201,7 @@ func TestCluster_endsWholeWhenOneProcessIsKilled(t *testing.T) {
 			g := NewWithT(t)
 			c := start(t, Options{})
 			pids := processes(t, c)
-			g.Expect(syscall.Kill(tt.pid(c.supervisor.latest()), syscall.SIGKILL)).To(Succeed())
+			g.Expect(syscall.Kill(tt.pid(c.control.latest()), syscall.SIGKILL)).To(Succeed())
 			g.Eventually(func() []int { return running(pids) }, soon, often).Should(BeEmpty())
 			g.Expect(c.Stop()).To(MatchError(ContainSubstring(tt.wantErr)))
 			_, err := os.Stat(c.Dir)
@@ -250,13 +250,13 @@ func victim() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	now := c.supervisor.latest()
+	now := c.control.latest()
 	fmt.Println(now.Dir)
 	fmt.Println(now.PID)
 	for _, pid := range now.Components {
 		fmt.Println(pid)
 	}
-	<-c.supervisor.done
+	<-c.control.(*supervisor).done
 	return 1
 }
 

@@ -99,8 +99,15 @@ func client(t *testing.T, c *Cluster) *kubernetes.Clientset {
 // kubectl runs the cluster's kubectl as its administrator and returns what it says and its exit code.
 func kubectl(t *testing.T, c *Cluster, args ...string) (string, int) {
 	t.Helper()
+	return kubectlInput(t, c, "", args...)
+}
+
+// kubectlInput is kubectl with something on standard input.
+func kubectlInput(t *testing.T, c *Cluster, stdin string, args ...string) (string, int) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.Kubectl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	cmd.Stdin = strings.NewReader(stdin)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := cmd.Run()
@@ -114,7 +121,7 @@ func kubectl(t *testing.T, c *Cluster, args ...string) (string, int) {
 // processes returns the ids of all processes of a started cluster.
 func processes(t *testing.T, c *Cluster) []int {
 	t.Helper()
-	now := c.supervisor.latest()
+	now := c.control.latest()
 	pids := []int{now.PID}
 	for _, pid := range now.Components {
 		pids = append(pids, pid)

@@ -18,10 +18,10 @@ const pauseTimeout = 5 * time.Second
 
 // PauseAPIServer freezes the API server, so that requests to it go unanswered, until resume is called.
 func (c *Cluster) PauseAPIServer() (resume func() error, err error) {
-	if c.supervisor == nil {
+	if c.control == nil {
 		return nil, fmt.Errorf("pause the API server: %w", errNotStarted)
 	}
-	pid := c.supervisor.latest().Components[apiServer]
+	pid := c.control.latest().Components[apiServer]
 	if pid == 0 {
 		return nil, errors.New("pause the API server: it does not run")
 	}

@@ -24,7 +24,7 @@ type Options struct {
 
 	// Progress receives what happens during the build and the start, and later why a cluster ended by
 	// itself. It may be nil, and must be safe to write to from another goroutine.
-	Progress io.Writer
+	Progress io.Writer `json:"-"`
 }
 
 func (o Options) args() []string {
@@ -70,12 +70,5 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		_ = s.stop() // can only say again that there was no cluster
 		return nil, fmt.Errorf("start a cluster: %w", err)
 	}
-	return &Cluster{
-		Kubeconfig: first.Kubeconfig,
-		Server:     first.Server,
-		Dir:        first.Dir,
-		Version:    first.Version,
-		Kubectl:    kubectlBeside(binary),
-		supervisor: s,
-	}, nil
+	return newCluster(first, kubectlBeside(binary), s), nil
 }

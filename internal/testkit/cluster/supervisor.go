@@ -37,17 +37,20 @@ type status struct {
 	Dir        string         `json:"dir"`
 	Ready      bool           `json:"ready"`
 	Components map[string]int `json:"components"` // process ids of those that run
+	Requests   int            `json:"requests"`   // fulfilled until now
 }
 
 // supervisor is a running "localcluster run".
 type supervisor struct {
 	cmd       *exec.Cmd
-	stdin     io.Closer // it ends when this is closed, be it by the end of this process
-	ephemeral bool      // it removes the folder at its end
+	stdin     io.WriteCloser // takes requests; the supervisor ends when it is closed, be it by the end of this process
+	ephemeral bool           // it removes the folder at its end
 	messages  lines.Tail
-	stop      func() error // ends it, once
+	stopOnce  func() error
 	done      chan struct{}
 	err       error // how it ended, when done is closed
+
+	requesting sync.Mutex // held from a request until it is fulfilled
 
 	mu      sync.Mutex
 	last    status
@@ -61,7 +64,7 @@ func startSupervisor(binary string, args []string, ephemeral bool, progress io.W
 		done:      make(chan struct{}),
 		changed:   make(chan struct{}),
 	}
-	s.stop = sync.OnceValue(s.end)
+	s.stopOnce = sync.OnceValue(s.end)
 	// A Ctrl-C at the terminal is for this process, whose end the supervisor notices by itself.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := s.cmd.StdinPipe()
@@ -137,16 +140,19 @@ func (s *supervisor) await(ctx context.Context, wanted func(status) bool) (statu
 	}
 }
 
-// request sends a signal unless the last status is as wanted, and waits until it is.
-func (s *supervisor) request(ctx context.Context, signal os.Signal, wanted func(status) bool) error {
-	if !wanted(s.latest()) {
-		if err := s.cmd.Process.Signal(signal); err != nil {
-			return errors.Join(fmt.Errorf("signal %s: %w", program, err), s.failure())
-		}
+// request asks for something and waits until it is done.
+func (s *supervisor) request(ctx context.Context, name string) error {
+	s.requesting.Lock()
+	defer s.requesting.Unlock()
+	before := s.latest().Requests
+	if _, err := io.WriteString(s.stdin, name+"\n"); err != nil {
+		return errors.Join(fmt.Errorf("ask %s: %w", program, err), s.failure())
 	}
-	_, err := s.await(ctx, wanted)
+	_, err := s.await(ctx, func(now status) bool { return now.Requests > before })
 	return err
 }
+
+func (s *supervisor) stop() error { return s.stopOnce() }
 
 // failure says how the supervisor ended.
 func (s *supervisor) failure() error {

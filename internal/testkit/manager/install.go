@@ -31,9 +31,9 @@ const (
 // working directory at the root of the module.
 var InstallArgs = []string{"apply", "--server-side", "-f", namespaceFile, "-f", "config/crd", "-f", "config/install"}
 
-// Install applies Holdfast's manifests.
+// Install applies Holdfast's manifests, as InstallArgs do.
 func Install(ctx context.Context, c *cluster.Cluster) error {
-	if _, err := Kubectl(ctx, c, InstallArgs...); err != nil {
+	if err := Apply(ctx, c, namespaceFile, "config/crd", "config/install"); err != nil {
 		return fmt.Errorf("install Holdfast: %w", err)
 	}
 	return nil

@@ -126,7 +126,7 @@ func (p Program) buildFlags(source string) ([]string, error) {
 		}
 		linker = append(linker, more...)
 	}
-	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags=" + strings.Join(linker, " ")}
+	flags := []string{"-buildvcs=false", "-ldflags=" + strings.Join(linker, " ")}
 	if p.ModFile != "" {
 		flags = append(flags, "-modfile="+p.ModFile, "-tags="+p.Tags)
 	}

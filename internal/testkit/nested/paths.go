@@ -5,6 +5,8 @@ package nested
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,4 +71,10 @@ func (m *Module) Requires(path string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// Digest is short, and another for each text: it names a folder in the cache.
+func Digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
 }

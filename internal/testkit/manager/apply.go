@@ -1,0 +1,104 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/nested"
+)
+
+// atOnce bounds the requests that are made at the same time.
+const atOnce = 8
+
+// Apply is "kubectl apply --server-side" of files, and of the files in folders, below the root of the module,
+// without a process of its own.
+func Apply(ctx context.Context, c *cluster.Cluster, paths ...string) error {
+	config, err := c.RestConfig()
+	if err != nil {
+		return err
+	}
+	writer, err := client.New(config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	objects, err := read(paths)
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, o := range objects {
+		if o.GetKind() == "Namespace" { // what is in it comes later
+			if err := apply(ctx, writer, o); err != nil {
+				return err
+			}
+			continue
+		}
+		group.Go(func() error { return apply(ctx, writer, o) })
+	}
+	return group.Wait()
+}
+
+func apply(ctx context.Context, writer client.Client, o *unstructured.Unstructured) error {
+	if err := writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("kubectl")); err != nil {
+		return fmt.Errorf("apply %s %s: %w", o.GetKind(), client.ObjectKeyFromObject(o), err)
+	}
+	return nil
+}
+
+// read returns the objects in files, and in the files of folders, namespaces first.
+func read(paths []string) (objects []*unstructured.Unstructured, err error) {
+	root, err := nested.Root()
+	if err != nil {
+		return nil, err
+	}
+	var namespaces []*unstructured.Unstructured
+	for _, path := range paths {
+		path = filepath.Join(root, path)
+		files := []string{path}
+		if info, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("read manifests: %w", err)
+		} else if info.IsDir() {
+			if files, err = filepath.Glob(filepath.Join(path, "*.yaml")); err != nil {
+				return nil, fmt.Errorf("list manifests: %w", err)
+			}
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("read manifests: %w", err)
+			}
+			for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data)); ; {
+				o := &unstructured.Unstructured{}
+				if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					return nil, fmt.Errorf("decode %s: %w", file, err)
+				}
+				switch {
+				case len(o.Object) == 0: // nothing but comments
+				case o.GetKind() == "Namespace" && o.GetAPIVersion() == corev1.SchemeGroupVersion.String():
+					namespaces = append(namespaces, o)
+				default:
+					objects = append(objects, o)
+				}
+			}
+		}
+	}
+	return append(namespaces, objects...), nil
+}
