@@ -33,9 +33,6 @@ func etcdArgs(l layout, p ports) []string {
 		"--data-dir=" + l.etcdData(),
 		"--unsafe-no-fsync",
 		"--log-level=warn",
-		// A single member has no one to wait for before it elects itself.
-		"--heartbeat-interval=20",
-		"--election-timeout=100",
 		"--listen-client-urls=https://" + address(p.Etcd),
 		"--advertise-client-urls=https://" + address(p.Etcd),
 		"--cert-file=" + l.key(serverCert),

@@ -33,6 +33,11 @@ type phase struct {
 
 const clusterPackage = "github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 
+// long are the packages that "make test" leaves to "make test-all" as a whole.
+var long = []string{
+	"internal/testkit/aggregated", "internal/testkit/cluster", "internal/testkit/nodes", "test/observe", "test/runbooks", "test/soak",
+}
+
 // The flags of go test. "make lint" has vetted the code. What waits for a cluster does not compute: many
 // such tests go on at the same time.
 var (
@@ -56,6 +61,9 @@ func plan(ctx context.Context, o *options) ([]phase, error) {
 	}
 	if len(pure)+len(clustered) == 0 {
 		return nil, fmt.Errorf("there are no tests in %s", strings.Join(patterns, " "))
+	}
+	if !o.all && len(o.packages) == 0 {
+		clustered = slices.DeleteFunc(clustered, func(name string) bool { return slices.Contains(long, short(name)) })
 	}
 	pure, clustered = o.shard.of2(pure), o.shard.of2(clustered)
 	phases := []phase{

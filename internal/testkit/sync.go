@@ -81,9 +81,6 @@ func (e *Env) prepareSync(ctx context.Context) error {
 	if err := manager.Apply(ctx, e.Cluster, syncManifests...); err != nil {
 		return err
 	}
-	if _, err := manager.Kubectl(ctx, e.Cluster, "wait", "--for=condition=Established", "--timeout=60s", "-f", syncManifests[0]); err != nil {
-		return err
-	}
 	e.hasSync = true
 	return nil
 }

@@ -65,6 +65,8 @@ func startSupervisor(binary string, args []string, ephemeral bool, progress io.W
 		changed:   make(chan struct{}),
 	}
 	s.stopOnce = sync.OnceValue(s.end)
+	// Tests have more memory than processors.
+	s.cmd.Env = append(os.Environ(), "GOGC=400")
 	// A Ctrl-C at the terminal is for this process, whose end the supervisor notices by itself.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := s.cmd.StdinPipe()

@@ -11,10 +11,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,11 +25,15 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/nested"
 )
 
-// atOnce bounds the requests that are made at the same time.
-const atOnce = 8
+const (
+	// atOnce bounds the requests that are made at the same time.
+	atOnce = 8
+	// servedTimeout bounds the wait for a kind on a busy machine.
+	servedTimeout = 2 * time.Minute
+)
 
 // Apply is "kubectl apply --server-side" of files, and of the files in folders, below the root of the module,
-// without a process of its own.
+// without a process of its own. It waits until the kinds that are defined there are served.
 func Apply(ctx context.Context, c *cluster.Cluster, paths ...string) error {
 	config, err := c.RestConfig()
 	if err != nil {
@@ -51,7 +58,44 @@ func Apply(ctx context.Context, c *cluster.Cluster, paths ...string) error {
 		}
 		group.Go(func() error { return apply(ctx, writer, o) })
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if o.GroupVersionKind().GroupKind() == definition {
+			if err := awaitServed(ctx, writer, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// awaitServed waits until all versions of a custom resource can be listed.
+func awaitServed(ctx context.Context, reader client.Client, crd *unstructured.Unstructured) error {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, version := range versions {
+		version, _ := version.(map[string]any)
+		if served, _ := version["served"].(bool); !served {
+			continue
+		}
+		name, _ := version["name"].(string)
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: name, Kind: kind + "List"})
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, servedTimeout, true, func(ctx context.Context) (bool, error) {
+			last = reader.List(ctx, list, client.Limit(1))
+			return last == nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait until %s is served: %w", crd.GetName(), errors.Join(err, last))
+		}
+	}
+	return nil
 }
 
 func apply(ctx context.Context, writer client.Client, o *unstructured.Unstructured) error {
