@@ -71,7 +71,7 @@ func main() {
 	flag.StringVar(&o.race, "race", "", "required: fail where the race detector cannot be had; off: leave it out")
 	flag.IntVar(&o.times, "times", 1, "run the tests so many times, to find those that fail by chance; nothing is taken from the cache")
 	flag.IntVar(&o.busy, "busy", 0, "keep so many processes busy meanwhile")
-	flag.IntVar(&o.planes, "planes", 5, "run at most so many control planes at the same time")
+	flag.IntVar(&o.planes, "planes", 4, "run at most so many control planes at the same time, and one for what needs a special one")
 	flag.StringVar(&o.events, "events", "", "write the events of all tests into this file, as go test -json does")
 	flag.Parse()
 	o.packages = flag.Args()

@@ -21,9 +21,10 @@ const (
 )
 
 // Pool starts clusters as they are wanted, up to a limit, and lends each to one borrower after the other.
-// It resets a cluster between two borrowers. Clusters with other options are different ones.
+// It resets a cluster between two borrowers. A cluster with options is for those alone who want the same, and
+// there is one such cluster at a time: it takes the place of the one with options before.
 type Pool struct {
-	limit    int
+	limit    int // of clusters without options
 	progress io.Writer
 	// kubectl belongs to all clusters.
 	kubectl string
@@ -51,7 +52,8 @@ type member struct {
 	lent    bool
 }
 
-// NewPool returns a pool of at most limit clusters that run at the same time. It starts none.
+// NewPool returns a pool of at most limit clusters that run at the same time, and one with options. It starts
+// none.
 func NewPool(ctx context.Context, limit int, progress io.Writer) (*Pool, error) {
 	binary, err := Binary(ctx, progress)
 	if err != nil {
@@ -179,19 +181,15 @@ func (p *Pool) lend(conn net.Conn) {
 
 // acquire waits for a cluster with the options that nobody has.
 func (p *Pool) acquire(ctx context.Context, borrower string, o Options) (*member, error) {
-	key, err := json.Marshal(o)
-	if err != nil {
-		return nil, fmt.Errorf("encode the options: %w", err)
-	}
-	began := time.Now()
+	key, began := keyOf(o), time.Now()
 	for {
-		m, start, changed, err := p.take(string(key), began)
+		m, start, changed, err := p.take(key, began)
 		switch {
 		case err != nil:
 			return nil, err
 		case start:
 			return m, p.start(ctx, m, borrower, o)
-		case m != nil && m.key != string(key): // it makes room
+		case m != nil && m.key != key: // it makes room
 			p.drop(m)
 			continue
 		case m != nil:
@@ -205,6 +203,17 @@ func (p *Pool) acquire(ctx context.Context, borrower string, o Options) (*member
 	}
 }
 
+// plainKey is that of a cluster without options.
+var plainKey = keyOf(Options{})
+
+func keyOf(o Options) string {
+	key, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // strings can be encoded
+	}
+	return string(key)
+}
+
 // take returns a cluster that can be lent at once, or a new one to be started, or one with other options
 // that is to make room; or what to wait for.
 func (p *Pool) take(key string, began time.Time) (m *member, start bool, changed <-chan struct{}, err error) {
@@ -213,20 +222,21 @@ func (p *Pool) take(key string, began time.Time) (m *member, start bool, changed
 	if p.closed {
 		return nil, false, nil, errors.New("the pool of clusters is closed")
 	}
-	var other *member
+	plain, special := 0, (*member)(nil)
 	for candidate := range p.members {
-		switch {
-		case candidate.lent:
-		case candidate.key == key:
+		if !candidate.lent && candidate.key == key {
 			candidate.lent = true
 			p.counts.Leases++
 			p.counts.Waited += time.Since(began)
 			return candidate, false, nil, nil
-		default:
-			other = candidate
+		}
+		if candidate.key == plainKey {
+			plain++
+		} else {
+			special = candidate
 		}
 	}
-	if len(p.members) < p.limit {
+	if key == plainKey && plain < p.limit || key != plainKey && special == nil {
 		m = &member{key: key, lent: true}
 		p.members[m] = true
 		p.counts.Leases++
@@ -234,9 +244,9 @@ func (p *Pool) take(key string, began time.Time) (m *member, start bool, changed
 		p.counts.Waited += time.Since(began)
 		return m, true, nil, nil
 	}
-	if other != nil {
-		other.lent = true
-		return other, false, nil, nil
+	if key != plainKey && !special.lent {
+		special.lent = true
+		return special, false, nil, nil
 	}
 	return nil, false, p.changed, nil
 }

@@ -256,12 +256,14 @@ func TestPool(t *testing.T) {
 		g.Expect(resume()).To(Succeed())
 		g.Expect(second.Stop()).To(Succeed())
 	})
-	t.Run("who wants other options has another one in its place", func(t *testing.T) {
+	t.Run("who wants options has another one, beside it, and in the place of one with other options", func(t *testing.T) {
 		g := NewWithT(t)
-		other := borrow(t, dial(), Options{RuntimeConfig: []string{"coordination.k8s.io/v1beta1=true"}})
-		g.Expect(other.Server).NotTo(Equal(first.Server))
-		g.Expect(p.Counts().Starts).To(Equal(2))
-		g.Expect(other.Stop()).To(Succeed())
+		for i, config := range []string{"coordination.k8s.io/v1beta1=true", "coordination.k8s.io/v1beta1=true", "coordination.k8s.io/v1alpha2=true"} {
+			other := borrow(t, dial(), Options{RuntimeConfig: []string{config}})
+			g.Expect(other.Server).NotTo(Equal(first.Server))
+			g.Expect(p.Counts().Starts).To(Equal(2 + i/2))
+			g.Expect(other.Stop()).To(Succeed())
+		}
 	})
 	t.Run("what a borrower leaves who ends without a word is not lent again", func(t *testing.T) {
 		g := NewWithT(t)
