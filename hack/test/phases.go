@@ -65,13 +65,13 @@ func plan(ctx context.Context, o *options) ([]phase, error) {
 	if !o.all && len(o.packages) == 0 {
 		clustered = slices.DeleteFunc(clustered, func(name string) bool { return slices.Contains(long, short(name)) })
 	}
-	pure, clustered = o.shard.of2(pure), o.shard.of2(clustered)
+	pure, clustered = nth(o.shard, pure), nth(o.shard, clustered)
 	phases := []phase{
 		{about: "Tests that need no cluster", packages: pure, args: pureArgs, race: race},
 		{about: "Tests against a real API server", packages: clustered, args: clusterArgs, cluster: true, race: race && o.all},
 	}
 	if len(o.packages) == 0 && o.run == "" && o.all {
-		phases = append(phases, o.shard.phases(others(race))...)
+		phases = append(phases, nth(o.shard, others(race))...)
 	}
 	for i := range phases {
 		p := &phases[i]
@@ -102,14 +102,8 @@ func others(race bool) []phase {
 	}
 }
 
-// of2 is the part of a list that a shard has: each nth of it, so that neighbours, which tend to take as
-// long as each other, are apart.
-func (s shard) of2(list []string) []string {
-	return nth(s, list)
-}
-
-func (s shard) phases(list []phase) []phase { return nth(s, list) }
-
+// nth is the part of a list that a shard has: each nth of it, so that neighbours, which tend to take as long as
+// each other, are apart.
 func nth[T any](s shard, list []T) []T {
 	if s.of == 0 {
 		return list
