@@ -50,6 +50,7 @@ func (c *caller) run(ctx context.Context, t testing.TB) {
 // From one release to the next, replica by replica as a Deployment does it, while everybody
 // goes on: each call gets the answer that it should, and none waits for its time to run out.
 func TestUpgrade_losesNoCall(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const next = "0.2.0"
 	e := testkit.New(t, testkit.Options{NoManager: true})
