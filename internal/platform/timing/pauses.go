@@ -3,7 +3,7 @@
 
 // Package timing has the pauses that Holdfast makes, in one place: how long it waits until
 // something has settled, and how often it looks again at what nobody tells of. They are handed
-// down from the options of a process, so that a test of one that runs need not sit them out.
+// down from the options of a process, so that a test of one that runs need not sit most of them out.
 //
 // Pauses of a second and less stay where they are used, and so do the bounds of requests and of
 // retries, and times that the API promises.
@@ -25,9 +25,6 @@ type Pauses struct {
 	// CountsLongest is what that pause grows to while counting goes on: sums may be late when they
 	// change all the time.
 	CountsLongest time.Duration
-	// CertificateSettle is how long the API servers get to take up a bundle that was published,
-	// before a certificate is served that needs it. Their watches take milliseconds.
-	CertificateSettle time.Duration
 	// WatchSteady is how long a watch of a source that failed stays open before it counts as one
 	// that works, if nothing comes by it: API servers need not send bookmarks.
 	WatchSteady time.Duration
@@ -38,11 +35,8 @@ type Pauses struct {
 	// may write.
 	ConfigSyncLook time.Duration
 
-	// ProbeSettle is how long an extension API server must let the probe of the deletion guard pass
-	// before it counts as one that asks no policy. It reads the policies on its own, and later than
-	// the API server does.
-	ProbeSettle time.Duration
-	// ProbeLongest bounds the pauses between tries of that probe that find out nothing.
+	// ProbeLongest bounds the pauses between tries of an extension API server, whether it asks the
+	// policies, that find out nothing.
 	ProbeLongest time.Duration
 	// UnwatchedKind is how long the watch of a kind may fail before the protections that need it say
 	// so. The API server may just be busy.
@@ -85,19 +79,46 @@ type Pauses struct {
 	// by then.
 	HeldRemovals time.Duration
 
-	// OperatorGrace is how long a Strimzi operator that has gone still counts for what it writes to
-	// service accounts: a node is drained, and its pod comes back on another.
-	OperatorGrace time.Duration
 	// AccountsDiscovered is how long after the start a service account that is not wanted is left
 	// alone: the API server may not tell of all kinds at first.
 	AccountsDiscovered time.Duration
-	// AccountsCollected is how long the garbage collector may take for the service accounts of an
-	// object that has gone.
-	AccountsCollected time.Duration
 	// TemplatesAgain is how often what a template wants to follow and could not is tried again, if
 	// nothing happens that has it tried before.
 	TemplatesAgain time.Duration
 
+	// SyncAgain is the pause of a RootSync after what failed here, when nobody tells that it is over.
+	SyncAgain time.Duration
+	// RefusedAgain is the pause before what the API server has refused to a RootSync is tried again,
+	// if nothing changes sooner.
+	RefusedAgain time.Duration
+	// OccupiedAgain is the same of a Namespace in which something runs: nobody tells when it has
+	// ended.
+	OccupiedAgain time.Duration
+	// UnwatchedLook is how often an object is looked at whose kind cannot be watched.
+	UnwatchedLook time.Duration
+	// InventoryCalm is how often at most the inventory of a RootSync follows what happens once all is
+	// settled.
+	InventoryCalm time.Duration
+
+	Patience
+}
+
+// Patience is how long a process waits for others, who may be slow, before it goes on without them or
+// says so. It is not divided: on a busy machine a test would lose it.
+type Patience struct {
+	// CertificateSettle is how long the API servers get to take up a bundle that was published,
+	// before a certificate is served that needs it. Their watches take milliseconds.
+	CertificateSettle time.Duration
+	// ProbeSettle is how long an extension API server must let the probe of the deletion guard pass
+	// before it counts as one that asks no policy. It reads the policies on its own, and later than
+	// the API server does.
+	ProbeSettle time.Duration
+	// OperatorGrace is how long a Strimzi operator that has gone still counts for what it writes to
+	// service accounts: a node is drained, and its pod comes back on another.
+	OperatorGrace time.Duration
+	// AccountsCollected is how long the garbage collector may take for the service accounts of an
+	// object that has gone.
+	AccountsCollected time.Duration
 	// StakesPatience is how long the first RootSyncs wait for the others to say what they want of
 	// namespaces, so that a start has one result, whoever is first.
 	StakesPatience time.Duration
@@ -105,39 +126,24 @@ type Pauses struct {
 	Unsaid time.Duration
 	// UnsaidAtStart is the same after a start, when all of them do at once.
 	UnsaidAtStart time.Duration
-	// SyncAgain is the pause of a RootSync after what failed here, when nobody tells that it is over.
-	SyncAgain time.Duration
 	// DeleteTold is how long after a delete the watch may take to tell of it, before a RootSync looks
 	// itself.
 	DeleteTold time.Duration
-	// RefusedAgain is the pause before what the API server has refused to a RootSync is tried again,
-	// if nothing changes sooner.
-	RefusedAgain time.Duration
-	// OccupiedAgain is the same of a Namespace in which something runs: nobody tells when it has
-	// ended.
-	OccupiedAgain time.Duration
 	// UnwatchedObject is how long an object of a RootSync waits for the watch of its kind, before it
 	// is looked at by itself.
 	UnwatchedObject time.Duration
-	// UnwatchedLook is how often an object is looked at whose kind cannot be watched.
-	UnwatchedLook time.Duration
-	// InventoryCalm is how often at most the inventory of a RootSync follows what happens once all is
-	// settled.
-	InventoryCalm time.Duration
 }
 
 // Production are the pauses that every process has but those of tests.
 func Production() Pauses {
 	return Pauses{
-		StatusRefresh:     10 * time.Second,
-		CountsFirst:       5 * time.Second,
-		CountsLongest:     15 * time.Second,
-		CertificateSettle: 10 * time.Second,
-		WatchSteady:       10 * time.Second,
-		CRDsAgain:         10 * time.Second,
-		ConfigSyncLook:    15 * time.Second,
+		StatusRefresh:  10 * time.Second,
+		CountsFirst:    5 * time.Second,
+		CountsLongest:  15 * time.Second,
+		WatchSteady:    10 * time.Second,
+		CRDsAgain:      10 * time.Second,
+		ConfigSyncLook: 15 * time.Second,
 
-		ProbeSettle:   10 * time.Second,
 		ProbeLongest:  time.Minute,
 		UnwatchedKind: 30 * time.Second,
 
@@ -156,28 +162,35 @@ func Production() Pauses {
 		TreeStatus:   2 * time.Second,
 		HeldRemovals: time.Minute,
 
-		OperatorGrace:      30 * time.Second,
 		AccountsDiscovered: 30 * time.Second,
-		AccountsCollected:  30 * time.Second,
 		TemplatesAgain:     time.Minute,
 
-		StakesPatience:  30 * time.Second,
-		Unsaid:          time.Minute,
-		UnsaidAtStart:   5 * time.Minute,
-		SyncAgain:       5 * time.Second,
-		DeleteTold:      5 * time.Second,
-		RefusedAgain:    10 * time.Minute,
-		OccupiedAgain:   time.Minute,
-		UnwatchedObject: 10 * time.Second,
-		UnwatchedLook:   10 * time.Minute,
-		InventoryCalm:   2 * time.Second,
+		SyncAgain:     5 * time.Second,
+		RefusedAgain:  10 * time.Minute,
+		OccupiedAgain: time.Minute,
+		UnwatchedLook: 10 * time.Minute,
+		InventoryCalm: 2 * time.Second,
+
+		Patience: Patience{
+			CertificateSettle: 10 * time.Second,
+			ProbeSettle:       10 * time.Second,
+			OperatorGrace:     30 * time.Second,
+			AccountsCollected: 30 * time.Second,
+			StakesPatience:    30 * time.Second,
+			Unsaid:            time.Minute,
+			UnsaidAtStart:     5 * time.Minute,
+			DeleteTold:        5 * time.Second,
+			UnwatchedObject:   10 * time.Second,
+		},
 	}
 }
 
-// DividedBy returns all of them divided by n, which is at least 1.
+// DividedBy returns them divided by n, which is at least 1, with the same Patience.
 func (p Pauses) DividedBy(n int) Pauses {
 	for _, field := range reflect.ValueOf(&p).Elem().Fields() {
-		field.SetInt(field.Int() / int64(n))
+		if field.Kind() == reflect.Int64 {
+			field.SetInt(field.Int() / int64(n))
+		}
 	}
 	return p
 }
