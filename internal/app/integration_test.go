@@ -75,6 +75,7 @@ func TestGuard_goesOn(t *testing.T) {
 	t.Run("when the file of its configuration changes", func(t *testing.T) { followsAFile(t, e, write) })
 	t.Run("within its scope", func(t *testing.T) { staysInItsScope(t, e, write) })
 	write(t, "deletion: {mode: Enforce}")
+	gomega.NewWithT(t).Eventually(func() bool { return refuses(t, e, "default") }, "180s", "100ms").Should(gomega.BeTrue())
 	t.Run("when the API server restarts", func(t *testing.T) {
 		apiServerRestarts(t, e)
 		deletePolicy(t, e)
