@@ -17,9 +17,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
 )
 
-// crdInterval is the pause before the next try to apply what could not be applied.
-const crdInterval = 10 * time.Second
-
 // ownCRDs applies the CustomResourceDefinitions of some API groups, unless it is told not to.
 type ownCRDs struct {
 	client  client.Client
@@ -49,11 +46,13 @@ func (o *ownCRDs) apply(ctx context.Context, groups ...string) error {
 type featureCRDs struct {
 	own    *ownCRDs
 	config func() *configv1alpha1.HoldfastConfiguration
-	wake   chan struct{}
+	// again is the pause before the next try to apply what could not be applied.
+	again time.Duration
+	wake  chan struct{}
 }
 
-func newFeatureCRDs(own *ownCRDs, config func() *configv1alpha1.HoldfastConfiguration) *featureCRDs {
-	return &featureCRDs{own: own, config: config, wake: make(chan struct{}, 1)}
+func newFeatureCRDs(own *ownCRDs, config func() *configv1alpha1.HoldfastConfiguration, again time.Duration) *featureCRDs {
+	return &featureCRDs{own: own, config: config, again: again, wake: make(chan struct{}, 1)}
 }
 
 // Wake asks for another look at the configuration. It never blocks.
@@ -70,7 +69,7 @@ func (f *featureCRDs) Start(ctx context.Context) error {
 		var again <-chan time.Time
 		if err := f.apply(ctx); err != nil {
 			ctrl.Log.Error(err, "CustomResourceDefinitions are not applied")
-			again = time.After(crdInterval)
+			again = time.After(f.again)
 		}
 		select {
 		case <-ctx.Done():

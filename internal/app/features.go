@@ -59,8 +59,9 @@ func bounds(scopes ...configv1alpha1.Scope) scope.Scope {
 
 // newFeatures makes all features; it is the only list of them.
 func (g *guard) newFeatures() ([]feature, error) {
+	pauses := g.options.pauses()
 	guarding := deletion.NewGuard(deletion.Options{
-		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset,
+		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset, Pauses: pauses,
 		Config: func() (configv1alpha1.DeletionConfiguration, scope.Scope) {
 			c := g.config.Current()
 			return c.Deletion, bounds(c.Scope, c.Deletion.Scope)
@@ -68,7 +69,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 	})
 	guarding.RegisterMetrics(metrics.Registry)
 	evicting := eviction.NewGuard(eviction.Options{
-		Manager: g.mgr, Metadata: g.metadata, Client: g.clientset, Protection: guarding,
+		Manager: g.mgr, Metadata: g.metadata, Client: g.clientset, Protection: guarding, Pauses: pauses,
 		Config: func() (configv1alpha1.EvictionConfiguration, scope.Scope) {
 			c := g.config.Current()
 			return c.Eviction, bounds(c.Scope, c.Eviction.Scope)
@@ -78,7 +79,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 	})
 	eviction.RegisterMetrics(metrics.Registry)
 	trees, err := hierarchy.NewGuard(hierarchy.Options{
-		Manager: g.mgr, Dynamic: g.dynamic, Client: g.clientset, Kinds: g.kinds, Namespace: g.options.Namespace, Users: []string{g.user},
+		Manager: g.mgr, Dynamic: g.dynamic, Client: g.clientset, Kinds: g.kinds, Namespace: g.options.Namespace, Users: []string{g.user}, Pauses: pauses,
 		Config: g.config.Current,
 		Changed: func() {
 			g.admission.Wake()
@@ -91,7 +92,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 	keep.RegisterMetrics(metrics.Registry)
 	admit.RegisterMetrics(metrics.Registry)
 	accounts := serviceaccount.New(serviceaccount.Options{
-		Manager: g.mgr, Dynamic: g.dynamic, Metadata: g.metadata, Kinds: g.kinds,
+		Manager: g.mgr, Dynamic: g.dynamic, Metadata: g.metadata, Kinds: g.kinds, Pauses: pauses,
 		Config: func() (configv1alpha1.ServiceAccountsConfiguration, scope.Scope) {
 			c := g.config.Current()
 			return c.ServiceAccounts, bounds(c.Scope, c.ServiceAccounts.Scope)

@@ -90,7 +90,7 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 	if err := g.configure(ctx, direct); err != nil {
 		return nil, err
 	}
-	g.crds = newFeatureCRDs(o.crds(direct), g.config.Current)
+	g.crds = newFeatureCRDs(o.crds(direct), g.config.Current, o.pauses().CRDsAgain)
 	if err := g.crds.apply(ctx); err != nil { // the other features do not wait for it
 		ctrl.Log.Error(err, "CustomResourceDefinitions are not applied yet")
 	}
@@ -205,6 +205,7 @@ func (g *guard) setup(ctx context.Context) error {
 			return certs.SettingsOf(g.config.Current().Certificates, o.webhookHosts())
 		},
 		Metrics: certMetrics,
+		Pauses:  o.pauses(),
 	})
 	g.admission = admission.NewReconciler(mgr.GetClient(), admission.Options{
 		Endpoint: o.endpoint(),
@@ -213,7 +214,7 @@ func (g *guard) setup(ctx context.Context) error {
 		Repaired: func(what string) { g.status.Event(context.Background(), v1alpha1.ReasonRestored, "Restore", what) },
 		Clock:    clock.RealClock{},
 	})
-	g.status = status.NewReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{}, g.observe)
+	g.status = status.NewReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{}, g.observe, o.pauses())
 	if g.features, err = g.newFeatures(); err != nil {
 		return err
 	}

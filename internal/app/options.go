@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/flags"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // Common are the options that every workload has. They are fixed while the process
@@ -44,6 +45,9 @@ type Common struct {
 	RetryPeriod   time.Duration
 
 	LogLevel string
+
+	// DividePausesBy is for tests of a whole process, which need not sit out what it waits for.
+	DividePausesBy int
 }
 
 // Options are those of the guard.
@@ -59,6 +63,8 @@ type Options struct {
 	Hierarchy flags.Flags
 }
 
+const dividePausesBy = "divide-pauses-by"
+
 func newCommon() Common {
 	return Common{
 		Namespace:          "holdfast-system",
@@ -70,6 +76,7 @@ func newCommon() Common {
 		RenewDeadline:      10 * time.Second,
 		RetryPeriod:        2 * time.Second,
 		LogLevel:           "info",
+		DividePausesBy:     1,
 	}
 }
 
@@ -137,6 +144,8 @@ func (o *Common) addOperationFlags(fs *pflag.FlagSet) {
 		"time for which a leader tries to renew before it gives up.")
 	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between two tries.")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error.")
+	fs.IntVar(&o.DividePausesBy, dividePausesBy, o.DividePausesBy, "divide the pauses between looks by this number; for tests.")
+	_ = fs.MarkHidden(dividePausesBy) // fails for a flag that is not there
 }
 
 func (o *Common) validate() []error {
@@ -147,8 +156,14 @@ func (o *Common) validate() []error {
 	if o.ConfigFile != "" && o.ConfigMap != "" {
 		errs = append(errs, errors.New("--config and --config-map are both given; give one"))
 	}
+	if o.DividePausesBy < 1 {
+		errs = append(errs, fmt.Errorf("--%s %d is less than 1", dividePausesBy, o.DividePausesBy))
+	}
 	return errs
 }
+
+// pauses are those of this process.
+func (o *Common) pauses() timing.Pauses { return timing.Production().DividedBy(o.DividePausesBy) }
 
 // Validate checks the options.
 func (o *Options) Validate() error {

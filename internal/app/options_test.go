@@ -30,6 +30,7 @@ func TestOptions_Validate(t *testing.T) {
 		{name: "a URL with a path", mend: func(o *Options) { o.WebhookURL = "https://h/p" }, want: "--webhook-url"},
 		{name: "a URL that is good", mend: func(o *Options) { o.WebhookURL = "https://h:9443" }},
 		{name: "an address without a port", mend: func(o *Options) { o.WebhookBindAddress = "h" }, want: "--webhook-bind-address"},
+		{name: "pauses divided by nothing", mend: func(o *Options) { o.DividePausesBy = 0 }, want: "--divide-pauses-by"},
 		{name: "a port that is a name", mend: func(o *Options) { o.WebhookBindAddress = "h:https" }, want: "not a number"},
 	}
 	for _, tt := range tests {

@@ -39,6 +39,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/features"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/rootsync"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -112,7 +113,7 @@ func runSync(ctx context.Context, o *SyncOptions) error {
 	if err := addSync(ctx, mgr, rc, o, store); err != nil {
 		return err
 	}
-	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return awaitConfigSync(ctx, direct) })); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return awaitConfigSync(ctx, direct, o.pauses()) })); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -155,7 +156,7 @@ func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOpti
 		return fmt.Errorf("find this program, which renders in a process of its own: %w", err)
 	}
 	s := rootsync.New(rootsync.Options{
-		Manager: mgr, REST: rc, Dynamic: d, Metadata: m, Kinds: kinds, Dir: o.CacheDir, Program: program, Clock: clock.RealClock{},
+		Manager: mgr, REST: rc, Dynamic: d, Metadata: m, Kinds: kinds, Dir: o.CacheDir, Program: program, Clock: clock.RealClock{}, Pauses: o.pauses(),
 		Config: syncConfig(store),
 	})
 	store.OnChange(s.ConfigurationChanged)
@@ -236,9 +237,6 @@ func requireSync(ctx context.Context, c client.Client, own *ownCRDs) error {
 	return nil
 }
 
-// configSyncInterval is how often Config Sync is looked for while RootSyncs are followed.
-const configSyncInterval = 15 * time.Second
-
 // refuseConfigSync fails while Config Sync runs: it holds no lease that would keep the
 // two apart, and both would write the same objects.
 func refuseConfigSync(ctx context.Context, c client.Client) error {
@@ -254,8 +252,8 @@ func refuseConfigSync(ctx context.Context, c client.Client) error {
 
 // awaitConfigSync ends the process that leads when Config Sync comes to run beside it: the
 // next one refuses to start until somebody has decided. Without an answer it goes on.
-func awaitConfigSync(ctx context.Context, c client.Client) error {
-	ticker := time.NewTicker(configSyncInterval)
+func awaitConfigSync(ctx context.Context, c client.Client, p timing.Pauses) error {
+	ticker := time.NewTicker(p.ConfigSyncLook)
 	defer ticker.Stop()
 	for {
 		select {

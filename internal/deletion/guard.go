@@ -31,6 +31,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 const (
@@ -50,6 +51,7 @@ type Options struct {
 	// Config is what is in force, with its scope; it must be safe for concurrent
 	// use.
 	Config func() (configv1alpha1.DeletionConfiguration, scope.Scope)
+	Pauses timing.Pauses
 }
 
 // Guard is the part of the deletion guard that runs in the manager. The rules
@@ -83,6 +85,7 @@ func NewGuard(o Options) *Guard {
 		OverrideGone: func(name string) { g.override.Gone(name) },
 		Restore:      g.restore,
 		Clock:        clock.RealClock{},
+		Pauses:       o.Pauses,
 	})
 	g.protection = protection.NewReconciler(protection.Options{
 		Client:      o.Manager.GetClient(),
@@ -121,6 +124,7 @@ func NewGuard(o Options) *Guard {
 		Ready:       func() bool { return g.synced() },
 		Mode:        func() configv1alpha1.Mode { c, _ := o.Config(); return c.Mode },
 		Sources:     denialSources(),
+		Pauses:      o.Pauses,
 	})
 	return g
 }

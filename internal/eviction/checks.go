@@ -22,10 +22,8 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
-
-// checkEvery is how often the surroundings of the guard are looked at.
-const checkEvery = 5 * time.Minute
 
 // checks finds what makes the guard less than its configuration promises: a
 // namespace that does not exist, one in which it has no rights, a second guard.
@@ -35,14 +33,15 @@ type checks struct {
 	// withoutRights are the namespaces in which the API server refused to give or
 	// change pods.
 	withoutRights func() []string
+	pauses        timing.Pauses
 	wake          chan struct{}
 
 	mu     sync.Mutex
 	result []metav1.Condition
 }
 
-func newChecks(c kubernetes.Interface, s func() settings, withoutRights func() []string) *checks {
-	return &checks{client: c, settings: s, withoutRights: withoutRights, wake: make(chan struct{}, 1)}
+func newChecks(c kubernetes.Interface, s func() settings, withoutRights func() []string, p timing.Pauses) *checks {
+	return &checks{client: c, settings: s, withoutRights: withoutRights, pauses: p, wake: make(chan struct{}, 1)}
 }
 
 // Wake asks for another look. It never blocks.
@@ -56,7 +55,7 @@ func (c *checks) Wake() {
 // Start looks until the context ends. It runs on the leader, which writes what was
 // found.
 func (c *checks) Start(ctx context.Context) error {
-	ticker := time.NewTicker(checkEvery)
+	ticker := time.NewTicker(c.pauses.EvictionChecks)
 	defer ticker.Stop()
 	for {
 		c.look(ctx)

@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -234,7 +235,7 @@ func TestErrors_aNamespaceWithoutRightsIsLeftAlone(t *testing.T) {
 		t.Errorf("another namespace (-want +got):\n%s", diff)
 	}
 	e.Grant(t, ns, "guard-"+ns, testkit.Rule("", []string{"pods"}, "get", "patch"))
-	now.SetTime(now.Now().Add(forbiddenFor + time.Second))
+	now.SetTime(now.Now().Add(timing.Production().ForbiddenPods + time.Second))
 	if diff := cmp.Diff(stays, r.ask(t, asks(ns, p.Name))); diff != "" {
 		t.Errorf("after the right was given (-want +got):\n%s", diff)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/platform/tally"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 const eventSource = "holdfast-guard"
@@ -46,6 +47,7 @@ type Options struct {
 	Respond func() bool
 	// Changed is called when the webhooks that are wanted may be others.
 	Changed func()
+	Pauses  timing.Pauses
 }
 
 // Guard is the guard for evictions.
@@ -75,20 +77,20 @@ func NewGuard(o Options) *Guard {
 		client: o.Manager.GetClient(), live: o.Manager.GetAPIReader(), policies: g.policies, waiting: held,
 		settings: g.settings, clock: clock.RealClock{},
 	}
-	g.tally = tally.New((*counts).add, g.controller.write)
+	g.tally = tally.New((*counts).add, g.controller.write, o.Pauses)
 	g.cache = newWatch(o.Metadata, watch{
-		settings: g.settings, handler: nothing{},
+		settings: g.settings, handler: nothing{}, pauses: o.Pauses,
 		wanted: func(_ context.Context, s settings) bool { return s.config.Pods == configv1alpha1.PodsCached },
 	})
 	g.waiting = newWatch(o.Metadata, watch{
-		label: v1alpha1.EvictingLabel, leaderOnly: true, settings: g.settings, handler: held,
+		label: v1alpha1.EvictingLabel, leaderOnly: true, settings: g.settings, handler: held, pauses: o.Pauses,
 		wanted: func(context.Context, settings) bool { return len(g.policies.names()) > 0 || held.all() > 0 },
 	})
-	pods := &pods{client: o.Client, cached: g.cache.get, clock: clock.RealClock{}}
-	g.checks = newChecks(o.Client, g.settings, pods.withoutRights)
+	pods := &pods{client: o.Client, cached: g.cache.get, clock: clock.RealClock{}, pauses: o.Pauses}
+	g.checks = newChecks(o.Client, g.settings, pods.withoutRights, o.Pauses)
 	g.handler = &handler{judge: &judge{
 		pods:     pods,
-		facts:    &lookup{client: o.Client, metadata: o.Metadata, protected: o.Protection, clock: clock.RealClock{}},
+		facts:    &lookup{client: o.Client, metadata: o.Metadata, protected: o.Protection, clock: clock.RealClock{}, pauses: o.Pauses},
 		settings: g.settings,
 		ready:    g.Ready,
 		counted:  func(v policy.Verdict) { g.tally.Add(v.Policy, countsOf(v, clock.RealClock{}.Now())) },

@@ -18,12 +18,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
-
-// drainingFor is how long a node that is being drained counts as that without
-// another look. That it is not is never remembered: a drain begins with the
-// cordon, and the first eviction follows at once.
-const drainingFor = 10 * time.Second
 
 // Protection says what protects a pod from deletion, by its metadata, as the rest
 // of a sentence; "" for nothing.
@@ -37,8 +33,11 @@ type lookup struct {
 	metadata  metadata.Interface
 	protected Protection
 	clock     clock.PassiveClock
+	pauses    timing.Pauses
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// draining are nodes that need no other look for a while. That one is not drained is never
+	// remembered: a drain begins with the cordon, and the first eviction follows at once.
 	draining map[string]time.Time // until when, by node
 }
 
@@ -85,7 +84,7 @@ func (l *lookup) remember(node string) {
 	}
 	now := l.clock.Now()
 	maps.DeleteFunc(l.draining, func(_ string, until time.Time) bool { return now.After(until) }) // nobody may ask for them again
-	l.draining[node] = now.Add(drainingFor)
+	l.draining[node] = now.Add(l.pauses.DrainingNode)
 }
 
 // namespace reads the metadata of a namespace.

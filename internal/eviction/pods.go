@@ -21,11 +21,8 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
-
-// forbiddenFor is how long a namespace in which pods may not be read or patched is
-// left alone: every eviction there would be one more refusal in the audit log.
-const forbiddenFor = time.Minute
 
 // pod is what is known of a pod.
 type pod struct {
@@ -40,6 +37,7 @@ type pods struct {
 	// cached returns the metadata of a pod that is watched.
 	cached func(namespace, name string) (*metav1.ObjectMeta, bool)
 	clock  clock.PassiveClock
+	pauses timing.Pauses
 
 	mu        sync.Mutex
 	forbidden map[string]time.Time // until when, by namespace
@@ -141,7 +139,7 @@ func (p *pods) learn(namespace, verb string, err error) {
 	}
 	now := p.clock.Now()
 	maps.DeleteFunc(p.forbidden, func(_ string, until time.Time) bool { return now.After(until) }) // nobody may ask for them again
-	p.forbidden[namespace] = now.Add(forbiddenFor)
+	p.forbidden[namespace] = now.Add(p.pauses.ForbiddenPods)
 }
 
 // withoutRights lists the namespaces that are left alone now.

@@ -23,12 +23,12 @@ const ResponderGate = "EvictionRequestResponder"
 // setupResponder makes the responder, and the watch that tells it of Evictions.
 func (g *Guard) setupResponder() {
 	g.responder = responder.New(responder.Options{
-		Client: g.o.Client, On: g.responds, InScope: g.inScope, Judge: g.handler.judge.respond, Clock: clock.RealClock{},
+		Client: g.o.Client, On: g.responds, InScope: g.inScope, Judge: g.handler.judge.respond, Clock: clock.RealClock{}, Pauses: g.o.Pauses,
 	})
 	served := responder.NewServed(g.o.Client.Discovery())
 	g.evictions = newWatch(g.o.Metadata, watch{
 		resource: responder.Resource, label: v1alpha1.EvictionResponder, leaderOnly: true,
-		settings: g.settings, handler: g.responder,
+		settings: g.settings, handler: g.responder, pauses: g.o.Pauses,
 		wanted: func(ctx context.Context, _ settings) bool { return g.o.Respond() && served.Ask(ctx) },
 	})
 }

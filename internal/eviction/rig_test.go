@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -73,11 +74,11 @@ func newRig(t testing.TB, e *testkit.Env) *rig {
 		t.Fatal(err)
 	}
 	r.judge = &judge{
-		pods: &pods{client: counted, clock: clock.RealClock{}, cached: func(_, name string) (*metav1.ObjectMeta, bool) {
+		pods: &pods{client: counted, clock: clock.RealClock{}, pauses: timing.Production(), cached: func(_, name string) (*metav1.ObjectMeta, bool) {
 			o, ok := r.cache[name]
 			return o, ok
 		}},
-		facts:    &lookup{client: counted, metadata: meta, protected: unprotected{}, clock: clock.RealClock{}},
+		facts:    &lookup{client: counted, metadata: meta, protected: unprotected{}, clock: clock.RealClock{}, pauses: timing.Production()},
 		settings: func() settings { return r.set },
 		ready:    func() error { return nil },
 		counted:  func(v policy.Verdict) { r.mu.Lock(); defer r.mu.Unlock(); r.counts = append(r.counts, v) },

@@ -16,10 +16,8 @@ import (
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
-
-// watchAgain is how often a watch that is forbidden is tried again.
-const watchAgain = 5 * time.Minute
 
 var podResource = corev1.SchemeGroupVersion.WithResource("pods")
 
@@ -36,6 +34,7 @@ type watch struct {
 	settings   func() settings
 	handler    inventory.Handler
 	watches    *inventory.Watches
+	pauses     timing.Pauses
 	wake       chan struct{}
 	// stop has sources that failed for good.
 	stop    chan inventory.Source
@@ -49,7 +48,7 @@ func newWatch(c metadata.Interface, w watch) *watch {
 	w.wake, w.stop = make(chan struct{}, 1), make(chan inventory.Source, 1)
 	w.running = map[inventory.Source]bool{}
 	out := &w
-	out.watches = inventory.NewWatches(c, out)
+	out.watches = inventory.NewWatches(c, out, w.pauses)
 	out.watches.Keep = func(annotation string) bool { return annotation != corev1.LastAppliedConfigAnnotation }
 	return out
 }
@@ -68,7 +67,7 @@ func (w *watch) Wake() {
 // Start follows until the context ends.
 func (w *watch) Start(ctx context.Context) error {
 	defer w.watches.Wait()
-	ticker := time.NewTicker(watchAgain)
+	ticker := time.NewTicker(w.pauses.ForbiddenWatch)
 	defer ticker.Stop()
 	for {
 		w.align(ctx)

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // Options of a Guard.
@@ -39,6 +40,7 @@ type Options struct {
 	// Changed is called when the admission objects that are wanted, or the
 	// conditions, may be others.
 	Changed func()
+	Pauses  timing.Pauses
 }
 
 // Guard keeps trees of namespaces.
@@ -57,16 +59,17 @@ func NewGuard(o Options) (g *Guard, err error) {
 		Dynamic: o.Dynamic, Kinds: o.Kinds.Current, Settings: g.settings,
 		Changed:  func(d world.Dirty) { g.keeper.Changed(d) },
 		Declared: g.changed,
+		Pauses:   o.Pauses,
 	})
 	g.keeper, err = keep.New(keep.Options{
 		World: g.world, Client: o.Manager.GetClient(), Dynamic: o.Dynamic, Config: o.Manager.GetConfig(),
 		Events: o.Manager.GetEventRecorder(hncv1alpha2.EventSource), Clock: clock.RealClock{},
-		Active: g.active,
+		Active: g.active, Pauses: o.Pauses,
 	})
 	if err != nil {
 		return nil, err
 	}
-	g.rivals = rivals.NewWatcher(rivals.Options{Client: o.Client, Needed: g.follows, Changed: g.changed})
+	g.rivals = rivals.NewWatcher(rivals.Options{Client: o.Client, Needed: g.follows, Changed: g.changed, Pauses: o.Pauses})
 	g.handlers = admit.NewHandlers(admit.Options{
 		World: g.known, Settings: g.current, Users: o.Users, Kinds: o.Kinds.Current, Sources: g.world.Read, Client: o.Client,
 		Observer: admission.NewObserver(o.Manager.GetEventRecorder(hncv1alpha2.EventSource)),

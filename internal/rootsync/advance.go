@@ -77,7 +77,7 @@ func (r *runner) start(ctx context.Context) error {
 		return fmt.Errorf("make client: %w", err)
 	}
 	e := apply.New(apply.Options{
-		Sync: r.sync, Client: c, Inventory: r.s.o.Dynamic, Kinds: r.s.o.Kinds.Current, Live: r.s.hub, Slots: r.s.slots, Clock: r.s.o.Clock,
+		Sync: r.sync, Client: c, Inventory: r.s.o.Dynamic, Kinds: r.s.o.Kinds.Current, Live: r.s.hub, Slots: r.s.slots, Clock: r.s.o.Clock, Pauses: r.s.o.Pauses,
 		Owner: r.s.owner, Copies: r.s.spaces.below, InScope: r.s.spaces.inScope, InUse: r.s.usersFor(r.sync), Occupants: r.s.occupants, Changed: r.wake, Did: r.s.meters.did,
 	})
 	ctx, cancel := context.WithCancel(ctx)

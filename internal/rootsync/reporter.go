@@ -18,18 +18,13 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
-const (
-	// pace is how often the status is written while a sync goes on.
-	pace = time.Second
-	// unsaid is how long a sync may go over what it has synced already before anybody hears
-	// of that, and unsaidAtStart the same after a start, when all of them do at once.
-	unsaid        = time.Minute
-	unsaidAtStart = 5 * time.Minute
-)
+// pace is how often the status is written while a sync goes on.
+const pace = time.Second
 
 // reporter writes the status of one RootSync, if it has changed.
 type reporter struct {
@@ -41,7 +36,7 @@ type reporter struct {
 	// told says that the status is of this process: before that, what stands in it is what
 	// an earlier one has come to, which this one may well come to as well.
 	told bool
-	// patience is how much longer than unsaidAtStart a start may go over what has failed.
+	// patience is how much longer than Pauses.UnsaidAtStart a start may go over what has failed.
 	patience time.Duration
 	// ignored is the generation of which the fields without a meaning were told.
 	ignored int64
@@ -57,7 +52,7 @@ func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.
 		p.over, p.told = time.Time{}, p.told || facts.Progress != nil
 		return 0
 	}
-	if wait := p.unsaid(former.Status, next, now); wait > 0 {
+	if wait := p.unsaid(former.Status, next, now, s.o.Pauses); wait > 0 {
 		return wait
 	}
 	if wait := pace - now.Sub(p.written); wait > 0 && !ends(former.Status, next) {
@@ -78,7 +73,7 @@ func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.
 		var smaller bool
 		if facts, smaller = facts.Smaller(); !tooLarge(err) || !smaller {
 			ctrl.LoggerFrom(ctx).Error(err, "Status cannot be written; it is tried again")
-			return again
+			return s.o.Pauses.SyncAgain
 		}
 		next = report.Report(facts, former.Status, now)
 	}
@@ -86,7 +81,7 @@ func (p *reporter) report(ctx context.Context, s *Syncer, rs *configsyncv1beta1.
 
 // unsaid is how long nothing is written because a sync only goes over what the status
 // tells already: that costs two writes for each RootSync, and says nothing.
-func (p *reporter) unsaid(former, next configsyncv1beta1.RootSyncStatus, now time.Time) time.Duration {
+func (p *reporter) unsaid(former, next configsyncv1beta1.RootSyncStatus, now time.Time, pauses timing.Pauses) time.Duration {
 	if !repeats(former, next) || p.told && former.Sync.Commit != former.Source.Commit {
 		p.over = time.Time{}
 		return 0
@@ -94,9 +89,9 @@ func (p *reporter) unsaid(former, next configsyncv1beta1.RootSyncStatus, now tim
 	if p.over.IsZero() {
 		p.over = now
 	}
-	limit := unsaid
+	limit := pauses.Unsaid
 	if !p.told {
-		if limit = unsaidAtStart; failed(former) {
+		if limit = pauses.UnsaidAtStart; failed(former) {
 			limit += p.patience
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 func TestUnsaid(t *testing.T) {
@@ -44,20 +45,20 @@ func TestUnsaid(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			now := time.Now()
+			now, pauses := time.Now(), timing.Production()
 			var p reporter
-			if got := p.unsaid(tt.former, tt.next, now) > 0; got != tt.want {
+			if got := p.unsaid(tt.former, tt.next, now, pauses) > 0; got != tt.want {
 				t.Errorf("nothing is said: %v, want %v", got, tt.want)
 			}
-			if got := p.unsaid(tt.former, tt.next, now.Add(unsaid)) > 0; got != tt.want {
+			if got := p.unsaid(tt.former, tt.next, now.Add(pauses.Unsaid), pauses) > 0; got != tt.want {
 				t.Errorf("nothing is said while all others start too: %v, want %v", got, tt.want)
 			}
-			if p.unsaid(tt.former, tt.next, now.Add(unsaidAtStart)) > 0 {
+			if p.unsaid(tt.former, tt.next, now.Add(pauses.UnsaidAtStart), pauses) > 0 {
 				t.Error("it is never said")
 			}
 			p = reporter{told: true}
-			p.unsaid(tt.former, tt.next, now)
-			if p.unsaid(tt.former, tt.next, now.Add(unsaid)) > 0 {
+			p.unsaid(tt.former, tt.next, now, pauses)
+			if p.unsaid(tt.former, tt.next, now.Add(pauses.Unsaid), pauses) > 0 {
 				t.Error("later on it is never said")
 			}
 		})

@@ -22,9 +22,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
-// again is the pause after what failed here and nobody will tell of when it is over.
-const again = 5 * time.Second
-
 // runner is one RootSync. Whatever changes wakes it, and it looks at everything anew.
 type runner struct {
 	s      *Syncer
@@ -159,8 +156,8 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 	if after == 0 && err == nil {
 		err = r.answer(ctx, rs, facts.Progress)
 	}
-	if err != nil && (after == 0 || after > again) {
-		after = again
+	if err != nil && (after == 0 || after > r.s.o.Pauses.SyncAgain) {
+		after = r.s.o.Pauses.SyncAgain
 	}
 	return after
 }

@@ -31,6 +31,7 @@ import (
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/identity"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
@@ -40,13 +41,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/watch"
 )
 
-const (
-	// calls bounds how many requests all RootSyncs together have under way.
-	calls = 32
-	// patience is how long the first RootSyncs wait for the others to say what they want of
-	// namespaces, so that a start has one result, whoever is first.
-	patience = 30 * time.Second
-)
+// calls bounds how many requests all RootSyncs together have under way.
+const calls = 32
 
 // Options are what a Syncer is made of.
 type Options struct {
@@ -63,6 +59,7 @@ type Options struct {
 	// Program is render.Options.Program.
 	Program string
 	Clock   clock.WithTicker
+	Pauses  timing.Pauses
 }
 
 func (o *Options) config() configv1alpha1.RootSyncConfiguration {
@@ -176,7 +173,7 @@ func (s *Syncer) run(ctx context.Context) error {
 	s.stakesChanged(nil)
 	s.base = ctx
 	close(s.started)
-	timer := s.o.Clock.NewTimer(patience)
+	timer := s.o.Clock.NewTimer(s.o.Pauses.StakesPatience)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -199,7 +196,7 @@ func (s *Syncer) waitNoLonger(ctx context.Context) {
 		s.wakeAll()
 		ticker := s.o.Clock.NewTicker(time.Second)
 		defer ticker.Stop()
-		for end := s.o.Clock.Now().Add(patience); !s.registry.Complete() && s.o.Clock.Now().Before(end); {
+		for end := s.o.Clock.Now().Add(s.o.Pauses.StakesPatience); !s.registry.Complete() && s.o.Clock.Now().Before(end); {
 			select {
 			case <-ticker.C():
 			case <-ctx.Done():

@@ -32,7 +32,7 @@ func (k *known) facts(key types.NamespacedName, where scope.Scope) (f plan.Facts
 	if !k.settled || a == nil || !k.in(key.Namespace, where) {
 		return f, 0, false
 	}
-	if len(a.wants) == 0 && (!k.complete() || k.clock.Since(k.settledAt) < discovered) {
+	if len(a.wants) == 0 && (!k.complete() || k.clock.Since(k.settledAt) < k.pauses.AccountsDiscovered) {
 		return f, 0, false // somebody may want it whom nobody can ask now
 	}
 	a.sure = a.sure || k.complete()
@@ -41,7 +41,7 @@ func (k *known) facts(key types.NamespacedName, where scope.Scope) (f plan.Facts
 		Orphaned: a.orphaned, Unsure: !a.sure, Ending: k.namespaces[key.Namespace].ending,
 	}
 	if len(a.wants) == 0 && a.live != nil {
-		again = max(0, collected-k.clock.Since(a.unwanted))
+		again = max(0, k.pauses.AccountsCollected-k.clock.Since(a.unwanted))
 		f.Abandoned = again == 0
 	}
 	if k.operatorCounts() {

@@ -14,14 +14,11 @@ import (
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/mapping"
 )
 
-// lookAgain is how often what could not be followed is tried again, if nothing
-// happens that has it tried before.
-const lookAgain = time.Minute
-
-// soon is the same while it is not known yet what to follow.
+// soon is the pause before another look while it is not known yet what to follow.
 const soon = 100 * time.Millisecond
 
 // follower has accounts, and the objects that want them, followed while the feature
@@ -35,6 +32,7 @@ type follower struct {
 	known          *known
 	dynamic        dynamic.Interface
 	metadata       metadata.Interface
+	pauses         timing.Pauses
 	// started says that somebody hears of accounts.
 	started <-chan struct{}
 	wake    chan struct{}
@@ -61,7 +59,7 @@ func (f *follower) Start(ctx context.Context) error {
 		if f.config().Mode != configv1alpha1.ServiceAccountsOff {
 			f.follow(ctx)
 		}
-		f.pause(ctx, lookAgain)
+		f.pause(ctx, f.pauses.TemplatesAgain)
 	}
 	return nil
 }
@@ -78,7 +76,7 @@ func (f *follower) pause(ctx context.Context, most time.Duration) {
 // follow follows until the configuration does not want it any more.
 func (f *follower) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	objects := inventory.NewObjectsAndMetadata(f.dynamic, f.metadata, f.known, keep)
+	objects := inventory.NewObjectsAndMetadata(f.dynamic, f.metadata, f.known, keep, f.pauses)
 	defer func() {
 		cancel()
 		objects.Wait()
@@ -91,7 +89,7 @@ func (f *follower) follow(ctx context.Context) {
 		}
 		// Which accounts are wanted is not known before all templates are, and which of
 		// their kinds there are.
-		again := lookAgain
+		again := f.pauses.TemplatesAgain
 		if kinds := f.kinds(); kinds == nil || !f.templatesKnown() {
 			again = soon
 		} else {

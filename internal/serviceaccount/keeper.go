@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/mapping"
 )
 
@@ -40,6 +41,7 @@ type Options struct {
 	Patching func() bool
 	// Changed is called when the conditions may be others.
 	Changed func()
+	Pauses  timing.Pauses
 }
 
 // Keeper keeps service accounts.
@@ -61,7 +63,7 @@ func New(o Options) *Keeper {
 		return c
 	}
 	k.templates = newTemplates(k.templateChanged)
-	k.known = newKnown(clock.RealClock{}, func(key types.NamespacedName) { k.accounts.touched(key) }, func(name string) { k.status.changed(name) }, o.Changed)
+	k.known = newKnown(clock.RealClock{}, func(key types.NamespacedName) { k.accounts.touched(key) }, func(name string) { k.status.changed(name) }, o.Changed, o.Pauses)
 	k.accounts = &accountController{
 		known: k.known, fights: newFights(clock.RealClock{}), returns: newReturns(clock.RealClock{}),
 		events: newTeller(o.Manager.GetEventRecorder(eventSource)), config: o.Config, patching: o.Patching,
@@ -72,7 +74,7 @@ func New(o Options) *Keeper {
 	}
 	k.follower = &follower{
 		config: config, kinds: o.Kinds.Current, templates: k.templates, templatesKnown: func() bool { return k.synced() }, known: k.known,
-		dynamic: o.Dynamic, metadata: o.Metadata, started: k.accounts.started, wake: make(chan struct{}, 1),
+		dynamic: o.Dynamic, metadata: o.Metadata, pauses: o.Pauses, started: k.accounts.started, wake: make(chan struct{}, 1),
 	}
 	o.Kinds.OnChange(func() {
 		k.follower.Wake()

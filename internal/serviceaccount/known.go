@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/resourceversion"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/builtin"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/mapping"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/plan"
@@ -40,6 +41,7 @@ type known struct {
 	clock   clock.WithDelayedExecution
 	// changed is told when what cannot be read, or whether an operator runs, is another.
 	changed func()
+	pauses  timing.Pauses
 
 	mu       sync.Mutex
 	mappings map[string]*followed
@@ -58,17 +60,6 @@ type known struct {
 	settled   bool
 	settledAt time.Time
 }
-
-const (
-	// operatorGrace is how long an operator that has gone may come back.
-	operatorGrace = 30 * time.Second
-	// discovered is how long after the start what is not wanted is left alone: the API
-	// server may not tell of all kinds at first.
-	discovered = 30 * time.Second
-	// collected is how long the garbage collector may take for the accounts of an object
-	// that has gone.
-	collected = 30 * time.Second
-)
 
 // account is what is known of one.
 type account struct {
@@ -106,8 +97,8 @@ type wantID struct {
 	object           types.NamespacedName
 }
 
-func newKnown(c clock.WithDelayedExecution, touched func(types.NamespacedName), counted func(string), changed func()) *known {
-	k := &known{clock: c, touched: touched, counted: counted, changed: changed}
+func newKnown(c clock.WithDelayedExecution, touched func(types.NamespacedName), counted func(string), changed func(), p timing.Pauses) *known {
+	k := &known{clock: c, touched: touched, counted: counted, changed: changed, pauses: p}
 	k.forget()
 	return k
 }
@@ -242,7 +233,7 @@ func (k *known) settle() {
 	}
 	if k.settledAt.IsZero() {
 		k.settledAt = k.clock.Now()
-		k.clock.AfterFunc(discovered, k.again)
+		k.clock.AfterFunc(k.pauses.AccountsDiscovered, k.again)
 	}
 	k.touchAll()
 }
@@ -283,8 +274,8 @@ func (k *known) sawOperator(pod types.NamespacedName, runs bool) {
 	}
 	switch now := len(k.operators); {
 	case before > 0 && now == 0: // a node is drained, and the next one comes
-		k.operated = k.clock.Now().Add(operatorGrace)
-		k.clock.AfterFunc(operatorGrace, func() {
+		k.operated = k.clock.Now().Add(k.pauses.OperatorGrace)
+		k.clock.AfterFunc(k.pauses.OperatorGrace, func() {
 			k.changed()
 			k.again()
 		})

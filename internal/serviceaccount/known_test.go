@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/mapping"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/plan"
 )
@@ -23,7 +24,7 @@ func TestKnown_leavesWhatIsNotWantedAloneAtFirst(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 	touched := 0
-	k := newKnown(clock, func(types.NamespacedName) { touched++ }, func(string) {}, func() {})
+	k := newKnown(clock, func(types.NamespacedName) { touched++ }, func(string) {}, func() {}, timing.Production())
 	set := func(incomplete bool) {
 		k.set(map[string]*mapping.Mapping{}, incomplete, func(*mapping.Mapping) inventory.ObjectSource { return inventory.ObjectSource{} },
 			func(inventory.ObjectSource) []metav1.Object { return nil })
@@ -45,7 +46,7 @@ func TestKnown_leavesWhatIsNotWantedAloneAtFirst(t *testing.T) {
 		k.Synced(s)
 	}
 	decides(false, "at the start")
-	clock.Step(discovered - time.Second)
+	clock.Step(timing.Production().AccountsDiscovered - time.Second)
 	decides(false, "just before half a minute")
 	touched = 0
 	clock.Step(time.Second)

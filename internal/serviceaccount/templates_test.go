@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/plan"
 )
 
@@ -138,7 +139,7 @@ func TestTemplate_thatIsGoneTakesItsKeysFromWhatItsObjectsOwn(t *testing.T) {
 `)
 	plain := func(before *corev1.ServiceAccount) {
 		t.Helper()
-		r.Eventually(func() string { return r.custom(before.Name) }).WithTimeout(collected+patience).WithPolling(often).Should(gomega.Equal(""), before.Name)
+		r.Eventually(func() string { return r.custom(before.Name) }).WithTimeout(timing.Production().AccountsCollected+patience).WithPolling(often).Should(gomega.Equal(""), before.Name)
 		if now := r.account(before.Name); now.UID != before.UID || !cmp.Equal(now.OwnerReferences, before.OwnerReferences) {
 			t.Errorf("it is another account, or another's: %+v", now.ObjectMeta)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ import (
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -55,6 +57,8 @@ type Env struct {
 	binary      string
 	managerArgs []string
 	managerEnv  []string
+	// productionPauses is Options.ProductionPauses.
+	productionPauses bool
 	// hasSync says that what a "sync" needs was applied.
 	hasSync bool
 }
@@ -67,6 +71,9 @@ type Options struct {
 	ManagerArgs []string
 	// ManagerEnv is added to the environment of each manager, as NAME=value.
 	ManagerEnv []string
+	// ProductionPauses is for tests of how long something waits; other managers and syncs make
+	// pauses that are PausesDividedBy times as short.
+	ProductionPauses bool
 	// NoManager installs Holdfast and starts no manager.
 	NoManager bool
 	// NotInstalled does neither; the test does it later, with Install.
@@ -83,7 +90,7 @@ func New(t testing.TB, o Options) *Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Env{Cluster: c, dir: dir, managerArgs: o.ManagerArgs, managerEnv: o.ManagerEnv}
+	e := &Env{Cluster: c, dir: dir, managerArgs: o.ManagerArgs, managerEnv: o.ManagerEnv, productionPauses: o.ProductionPauses}
 	t.Cleanup(func() {
 		if e.Manager != nil {
 			if t.Failed() {
@@ -105,6 +112,20 @@ func New(t testing.TB, o Options) *Env {
 		t.Fatalf("start Holdfast: %v", err)
 	}
 	return e
+}
+
+// PausesDividedBy is what the pauses of every manager and sync are divided by.
+const PausesDividedBy = 20
+
+// Pauses are those that it makes; for a test of one of its parts alone.
+func Pauses() timing.Pauses { return timing.Production().DividedBy(PausesDividedBy) }
+
+// pauses are the arguments of a manager or a sync that say so.
+func (e *Env) pauses() []string {
+	if e.productionPauses {
+		return nil
+	}
+	return []string{"--divide-pauses-by", strconv.Itoa(PausesDividedBy)}
 }
 
 // Install installs Holdfast where New did not, and runs its manager.
@@ -139,7 +160,7 @@ func (e *Env) start(ctx context.Context, withManager bool) error {
 		return err
 	}
 	var err error
-	if e.Manager, err = manager.Start(ctx, e.Cluster, manager.Options{Binary: e.binary, Dir: e.dir, Args: e.managerArgs, Env: e.managerEnv}); err != nil {
+	if e.Manager, err = manager.Start(ctx, e.Cluster, manager.Options{Binary: e.binary, Dir: e.dir, Args: slices.Concat(e.pauses(), e.managerArgs), Env: e.managerEnv}); err != nil {
 		return err
 	}
 	return e.waitInstalled(ctx)
@@ -187,7 +208,7 @@ func (e *Env) StartManagerNotReady(t testing.TB, args ...string) *manager.Proces
 func (e *Env) startManager(t testing.TB, o manager.Options) *manager.Process {
 	t.Helper()
 	o.Binary, o.Dir = cmp.Or(o.Binary, e.binary), t.TempDir()
-	o.Args, o.Env = slices.Concat(e.managerArgs, o.Args), slices.Concat(e.managerEnv, o.Env)
+	o.Args, o.Env = slices.Concat(e.pauses(), e.managerArgs, o.Args), slices.Concat(e.managerEnv, o.Env)
 	p, err := manager.Start(t.Context(), e.Cluster, o)
 	if err != nil {
 		t.Fatalf("start manager: %v", err)

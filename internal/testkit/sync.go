@@ -69,7 +69,7 @@ func (e *Env) startSync(ctx context.Context, dir string, args []string) (*manage
 	}
 	return manager.Start(ctx, e.Cluster, manager.Options{
 		Workload: manager.Sync, Binary: e.binary, Dir: dir, Env: e.managerEnv,
-		Args: slices.Concat([]string{"--config", file, "--config-map", "", "--cache-dir", filepath.Join(dir, "sources")}, args),
+		Args: slices.Concat(e.pauses(), []string{"--config", file, "--config-map", "", "--cache-dir", filepath.Join(dir, "sources")}, args),
 	})
 }
 

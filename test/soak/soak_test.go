@@ -77,7 +77,7 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &soak{WithT: gomega.NewWithT(t), t: t, log: log, git: gitserver.Start(t, gitserver.Options{}), behind: service.New(t)}
-	s.Env = testkit.New(t, testkit.Options{Cluster: options, NoManager: true, ManagerArgs: []string{
+	s.Env = testkit.New(t, testkit.Options{Cluster: options, NoManager: true, ProductionPauses: true, ManagerArgs: []string{
 		"--webhook-url", s.behind.URL(),
 		// A killed leader is to be followed soon, and none is to lose its lease on a busy machine.
 		"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s", "--leader-elect-retry-period=2s",

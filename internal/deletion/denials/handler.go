@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/tally"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 const (
@@ -53,6 +54,7 @@ type Options struct {
 	Ready   func() bool
 	Mode    func() configv1alpha1.Mode
 	Sources Sources
+	Pauses  timing.Pauses
 }
 
 // Handler receives audit events.
@@ -66,7 +68,7 @@ type Handler struct {
 // NewHandler makes a Handler.
 func NewHandler(o Options) *Handler {
 	h := &Handler{o: o, gate: newGate(o.Reviews), seen: lru.New(remembered)}
-	h.tally = tally.New(add, h.write)
+	h.tally = tally.New(add, h.write, o.Pauses)
 	return h
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 const (
@@ -41,9 +42,6 @@ const (
 	// how often at most the same is written to an object on which somebody else
 	// undoes it. A mark that comes or goes does not wait.
 	calm = time.Second
-	// patience is how long a watch may fail before the protections that need it
-	// say so. The API server may just be busy.
-	patience = 30 * time.Second
 )
 
 // Settings are what the configuration says.
@@ -74,6 +72,7 @@ type Options struct {
 	// override's name. It must not block.
 	OverrideGone func(override string)
 	Clock        clock.WithTicker
+	Pauses       timing.Pauses
 }
 
 // target is an object that may need to be marked. Without a UID it is whichever
@@ -162,7 +161,7 @@ func New(o Options) *Marker {
 		whileUsed:       map[types.UID]struct{}{},
 		probes:          map[schema.GroupResource]*probe{},
 	}
-	m.watches = inventory.NewWatches(o.Metadata, m)
+	m.watches = inventory.NewWatches(o.Metadata, m, o.Pauses)
 	m.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[target](100*time.Millisecond, time.Minute),
 		workqueue.TypedRateLimitingQueueConfig[target]{Name: "deletion.marks", Clock: o.Clock})

@@ -16,17 +16,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion/selection"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
-const (
-	// settle is how long an extension API server must let the probe pass before it
-	// counts as one that asks no policy. It reads the policies on its own, and
-	// later than the API server does.
-	settle = 10 * time.Second
-	// longestPause bounds the pauses between tries that find out nothing.
-	longestPause = time.Minute
-	asksNoPolicy = "the extension API server that serves this kind does not ask the cluster's policies, so nothing can refuse a deletion there; its APIService is protected"
-)
+const asksNoPolicy = "the extension API server that serves this kind does not ask the cluster's policies, so nothing can refuse a deletion there; its APIService is protected"
 
 // probe is what is known of an extension API server: whether it asks the
 // cluster's policies about objects of a kind.
@@ -42,7 +35,7 @@ type probe struct {
 
 // learn takes in a try: what the API server said, and what the extension API
 // server said then.
-func (p *probe) learn(first, then error, now time.Time) {
+func (p *probe) learn(first, then error, now time.Time, pauses timing.Pauses) {
 	switch {
 	case !marks.RefusedProbe(first): // the policy is not in force
 	case marks.RefusedProbe(then):
@@ -51,10 +44,10 @@ func (p *probe) learn(first, then error, now time.Time) {
 	case p.passed.IsZero():
 		p.passed = now
 	default:
-		p.ended = now.Sub(p.passed) >= settle
+		p.ended = now.Sub(p.passed) >= pauses.ProbeSettle
 	}
 	p.trying = false
-	p.next = now.Add(min(calm<<min(p.tries, 6), longestPause))
+	p.next = now.Add(min(calm<<min(p.tries, 6), pauses.ProbeLongest))
 	p.tries++
 }
 
@@ -105,7 +98,7 @@ func (m *Marker) probe(ctx context.Context, p *probe, kind inventory.Kind, o *me
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p.learn(first, then, m.o.Clock.Now())
+	p.learn(first, then, m.o.Clock.Now(), m.o.Pauses)
 	ctrl.Log.WithName("marks").Info("Tried whether an extension API server asks the policies",
 		"resource", kind.GroupResource().String(), "known", p.ended, "enforced", p.enforced, "answer", fmt.Sprint(then))
 	if !p.ended {

@@ -87,7 +87,7 @@ func (m *Marker) obstacle(gk schema.GroupKind, selected bool) (reason v1alpha1.U
 	}
 	src := m.sources[inventory.Source{Resource: kind.Resource}]
 	switch {
-	case src != nil && src.err != "" && m.o.Clock.Since(src.since) > patience:
+	case src != nil && src.err != "" && m.o.Clock.Since(src.since) > m.o.Pauses.UnwatchedKind:
 		return v1alpha1.NotMarked, "objects of this kind cannot be watched: " + src.err, false
 	case len(m.unmarked[gk]) > 0:
 		return v1alpha1.NotMarked, refusals(m.unmarked[gk]), true

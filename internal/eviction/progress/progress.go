@@ -14,17 +14,10 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 const (
-	// Look is how often a pod is looked at: what a policy waits for is often on the
-	// pod, and so is that it is gone.
-	Look = 10 * time.Second
-	// Heartbeat is how often a responder that has nothing new to say says so. The
-	// API passes an eviction on after 20 minutes without.
-	Heartbeat = 3 * time.Minute
-	// pause is what the API asks responders to leave between two heartbeats.
-	pause = 20 * time.Second
 	// overstay is how much longer than its grace period a pod may terminate until
 	// other responders get their turn.
 	overstay = 5 * time.Minute
@@ -86,7 +79,7 @@ type Found struct {
 // Next returns what to write as Holdfast's part, nil for nothing, and when to look
 // again, 0 for never. The times obey the API's rules: they are never before the
 // start or the last heartbeat, whatever the clocks of others say.
-func Next(before lifecyclev1alpha1.ResponderStatus, f Found, now time.Time) (next *lifecyclev1alpha1.ResponderStatus, again time.Duration) {
+func Next(before lifecyclev1alpha1.ResponderStatus, f Found, now time.Time, pauses timing.Pauses) (next *lifecyclev1alpha1.ResponderStatus, again time.Duration) {
 	r := reportOn(f, now)
 	at := metav1.NewTime(now.Truncate(time.Second))
 	for _, floor := range []*metav1.Time{before.StartTime, before.HeartbeatTime} {
@@ -104,13 +97,13 @@ func Next(before lifecyclev1alpha1.ResponderStatus, f Found, now time.Time) (nex
 		after.ExpectedCompletionTime = new(metav1.NewTime(r.due.Truncate(time.Second)))
 	}
 	if before.HeartbeatTime == nil {
-		return after, Look
+		return after, pauses.EvictionLook
 	}
 	since := now.Sub(before.HeartbeatTime.Time)
-	if since >= Heartbeat || since >= pause && differ(&before, after) {
-		return after, Look
+	if since >= pauses.EvictionHeartbeat || since >= pauses.EvictionNews && differ(&before, after) {
+		return after, pauses.EvictionLook
 	}
-	return nil, Look
+	return nil, pauses.EvictionLook
 }
 
 func differ(a, b *lifecyclev1alpha1.ResponderStatus) bool {

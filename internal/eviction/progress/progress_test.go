@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/eviction/progress"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 var now = time.Date(2026, 11, 3, 10, 0, 0, 0, time.UTC)
@@ -139,7 +140,7 @@ func TestNext(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			before := tt.before.DeepCopy()
-			got, again := progress.Next(tt.before, tt.found, now.Add(900*time.Millisecond)) // the API has whole seconds
+			got, again := progress.Next(tt.before, tt.found, now.Add(900*time.Millisecond), timing.Production()) // the API has whole seconds
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("what is written (-want +got):\n%s", diff)
 			}

@@ -9,7 +9,6 @@ package responder
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	lifecyclev1alpha1 "k8s.io/api/lifecycle/v1alpha1"
@@ -25,14 +24,11 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/eviction/progress"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // fieldManager is whom Holdfast's part of the status of an Eviction belongs to.
 const fieldManager = "holdfast-eviction-responder"
-
-// scopeAgain is how often it is looked whether the namespace of an Eviction is in
-// scope by now.
-const scopeAgain = time.Minute
 
 // Resource is what is watched.
 var Resource = lifecyclev1alpha1.SchemeGroupVersion.WithResource("evictions")
@@ -48,8 +44,9 @@ type Options struct {
 	// when it is the first time for an Eviction. An error is passed over, as the
 	// API server passes over that of a webhook: after 20 minutes without a heartbeat
 	// the next responder has its turn.
-	Judge func(ctx context.Context, r policy.Request, first bool) (policy.Verdict, error)
-	Clock clock.PassiveClock
+	Judge  func(ctx context.Context, r policy.Request, first bool) (policy.Verdict, error)
+	Clock  clock.PassiveClock
+	Pauses timing.Pauses
 }
 
 // Responder answers Evictions. It implements inventory.Handler.
@@ -88,14 +85,14 @@ func (r *Responder) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		return reconcile.Result{}, nil
 	}
 	if inScope, err := r.o.InScope(ctx, req.Namespace); err != nil || !inScope {
-		return reconcile.Result{RequeueAfter: scopeAgain}, err
+		return reconcile.Result{RequeueAfter: r.o.Pauses.EvictionScope}, err
 	}
 	found, err := r.look(ctx, in, mine.HeartbeatTime == nil)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "An Eviction could not be judged", "pod", in.Spec.Target.Pod.Name)
-		return reconcile.Result{RequeueAfter: progress.Look}, nil
+		return reconcile.Result{RequeueAfter: r.o.Pauses.EvictionLook}, nil
 	}
-	next, again := progress.Next(mine, found, r.o.Clock.Now())
+	next, again := progress.Next(mine, found, r.o.Clock.Now(), r.o.Pauses)
 	if next == nil {
 		return reconcile.Result{RequeueAfter: again}, nil
 	}

@@ -38,6 +38,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -155,7 +156,7 @@ func (s *server) install(t *testing.T) {
 		},
 		Settings: func() settings.Settings { return s.settings },
 		Users:    []string{holdfast}, Kinds: served, Client: s.clientset,
-		Sources: world.New(world.Options{Dynamic: objects}).Read,
+		Sources: world.New(world.Options{Dynamic: objects, Pauses: timing.Production()}).Read,
 	}).Webhooks(admit.WebhookOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}, External: true})
 	for i, w := range webhooks {
 		mux.Handle(w.Path, w.Handler)

@@ -42,8 +42,8 @@ func (k *Keeper) config(ctx context.Context) error {
 		err = k.o.Client.Create(ctx, want, client.FieldOwner(fieldManager))
 	case have.DeletionTimestamp != nil || sameStatus(have.Status, want.Status, true):
 		return nil
-	case sameStatus(have.Status, want.Status, false) && k.o.Clock.Since(k.counted) < counting:
-		k.later(item{what: theConfig}, counting-k.o.Clock.Since(k.counted))
+	case sameStatus(have.Status, want.Status, false) && k.o.Clock.Since(k.counted) < k.o.Pauses.TreeCounts:
+		k.later(item{what: theConfig}, k.o.Pauses.TreeCounts-k.o.Clock.Since(k.counted))
 		return nil
 	default:
 		err = client.IgnoreNotFound(k.o.Client.Update(ctx, want, client.FieldOwner(fieldManager)))

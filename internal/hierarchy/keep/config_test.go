@@ -54,7 +54,7 @@ func TestConfig_isWrittenOnceAMinuteForCounts(t *testing.T) {
 		{"more is counted", func() { p.Resources[0].Sources++ }, 1},
 		{"something is wrong", func() { p.Resources[0].Failing = "forbidden" }, 2},
 		{"more is counted again", func() { p.Resources[0].Sources++ }, 2},
-		{"the same after a minute", func() { r.clock.Step(counting) }, 3},
+		{"the same after a minute", func() { r.clock.Step(time.Minute) }, 3},
 		{"less is counted after a long time", func() { r.clock.Step(time.Hour); p.Resources[0].Sources-- }, 4},
 		{"nothing is wrong any more", func() { p.Resources[0].Failing = "" }, 5},
 		{"after a start it is not known yet what there is", func() { p.Resources[0].Known = false; r.clock.Step(time.Hour) }, 5},

@@ -75,7 +75,7 @@ func (k *Keeper) bring(ctx context.Context, i item, at world.CopyRef, p *world.C
 	case act == nothing, act == update && k.altered(at, p):
 		return nil
 	case act == remove && !k.removals.may(i, at, p):
-		k.later(item{what: theConfig}, calm) // which says so
+		k.later(item{what: theConfig}, k.o.Pauses.TreeStatus) // which says so
 		return nil
 	case act == remove:
 		err = k.remove(ctx, p)
@@ -84,7 +84,7 @@ func (k *Keeper) bring(ctx context.Context, i item, at world.CopyRef, p *world.C
 	case act == update:
 		err = k.update(ctx, at, p)
 	}
-	k.later(item{what: theConfig}, calm)
+	k.later(item{what: theConfig}, k.o.Pauses.TreeStatus)
 	k.tell(at, p, err)
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 const (
@@ -61,6 +62,7 @@ type Options struct {
 	// Active says whether anything may be written now; it must be safe for
 	// concurrent use.
 	Active func() bool
+	Pauses timing.Pauses
 }
 
 // Keeper writes.
@@ -231,7 +233,7 @@ func (k *Keeper) Changed(d world.Dirty) {
 		k.add(item{what: aCompletion, name: name})
 	}
 	if d.Config {
-		k.later(item{what: theConfig}, calm)
+		k.later(item{what: theConfig}, k.o.Pauses.TreeStatus)
 	}
 }
 

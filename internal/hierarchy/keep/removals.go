@@ -15,9 +15,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 )
 
-// askAgain is how often what is held is looked at again: it may be explained by then.
-const askAgain = time.Minute
-
 // removals asks the brake before copies go.
 type removals struct {
 	keeper *Keeper
@@ -93,7 +90,7 @@ func (r *removals) may(i item, at world.CopyRef, p *world.CopyPlan) bool {
 		return true
 	}
 	r.held[i] = true
-	r.keeper.later(i, askAgain)
+	r.keeper.later(i, r.keeper.o.Pauses.HeldRemovals)
 	return false
 }
 
@@ -103,7 +100,7 @@ func (r *removals) stays(i item, at world.CopyRef) {
 	defer r.mu.Unlock()
 	delete(r.held, i)
 	if r.asked().Stay(nameOf(at)) {
-		r.keeper.later(item{what: theConfig}, calm) // which says how many wait
+		r.keeper.later(item{what: theConfig}, r.keeper.o.Pauses.TreeStatus) // which says how many wait
 	}
 }
 

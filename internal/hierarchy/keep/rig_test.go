@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // known is a World that says what the test has put into it.
@@ -63,7 +64,7 @@ func newRig(t *testing.T, c client.Client) *rig {
 	var err error
 	r.Keeper, err = New(Options{
 		World: r.world, Client: c, Config: &rest.Config{Host: "nowhere.invalid"}, Events: &events.FakeRecorder{}, Clock: r.clock,
-		Active: func() bool { return r.active },
+		Active: func() bool { return r.active }, Pauses: timing.Production(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rivals"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -90,7 +91,7 @@ func TestWatcher(t *testing.T) {
 	c, n := counted(t, e, guard)
 	needed := &atomic.Bool{}
 	changes := &atomic.Int64{}
-	w := rivals.NewWatcher(rivals.Options{Client: c, Needed: needed.Load, Changed: func() { changes.Add(1) }})
+	w := rivals.NewWatcher(rivals.Options{Client: c, Needed: needed.Load, Changed: func() { changes.Add(1) }, Pauses: timing.Production()})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()
@@ -185,7 +186,7 @@ func TestWatcher_withoutRights(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	c, _ := counted(t, e, "test-rivals-nobody")
-	w := rivals.NewWatcher(rivals.Options{Client: c, Needed: func() bool { return true }, Changed: func() {}})
+	w := rivals.NewWatcher(rivals.Options{Client: c, Needed: func() bool { return true }, Changed: func() {}, Pauses: timing.Production()})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()

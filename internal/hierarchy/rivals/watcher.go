@@ -11,16 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
-const (
-	// everyAlone is how often Holdfast looks while it is alone, and everyOther while
-	// it waits for something to change.
-	everyAlone = time.Minute
-	everyOther = 10 * time.Second
-	// lookTimeout bounds one look.
-	lookTimeout = 30 * time.Second
-)
+// lookTimeout bounds one look.
+const lookTimeout = 30 * time.Second
 
 // Options of a Watcher.
 type Options struct {
@@ -31,6 +27,7 @@ type Options struct {
 	// Changed is called when Holdfast is alone now or is not any more, and when what
 	// it says of that is another.
 	Changed func()
+	Pauses  timing.Pauses
 }
 
 // Watcher looks for rivals from time to time. Every replica has one, since every
@@ -79,11 +76,11 @@ func (w *Watcher) NeedLeaderElection() bool { return false }
 // Start looks until the context ends.
 func (w *Watcher) Start(ctx context.Context) error {
 	for {
-		every := everyAlone
+		every := w.o.Pauses.RivalsAlone
 		if w.o.Needed() {
 			w.look(ctx)
 			if w.Verdict().state != alone {
-				every = everyOther
+				every = w.o.Pauses.RivalsOther
 			}
 		} else {
 			w.set(Verdict{}) // what was true then need not be when it is asked next

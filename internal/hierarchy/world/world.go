@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // Options of a World.
@@ -38,6 +39,7 @@ type Options struct {
 	// Declared is called when the kinds that are copied, or whether the World is
 	// ready, may be others.
 	Declared func()
+	Pauses   timing.Pauses
 }
 
 // World follows trees.
@@ -159,7 +161,7 @@ func (w *World) Start(ctx context.Context) error {
 func (w *World) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	session := &session{world: w, ctx: ctx}
-	session.objects = inventory.NewObjects(w.o.Dynamic, session, keep)
+	session.objects = inventory.NewObjects(w.o.Dynamic, session, keep, w.o.Pauses)
 	defer func() {
 		cancel()
 		session.objects.Wait()

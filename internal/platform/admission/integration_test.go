@@ -59,54 +59,38 @@ func condition(t testing.TB, e *testkit.Env, kind string) metav1.Condition {
 	return *c
 }
 
-func TestAnchor_deletedAndMadeAgain(t *testing.T) {
+// The acts are played one after the other on one cluster: each leaves all as it is declared.
+func TestDeclared_isWhatTheAPIServerHas(t *testing.T) {
 	t.Parallel()
-	for _, dead := range []bool{false, true} {
-		t.Run(fmt.Sprintf("with the manager dead=%t", dead), func(t *testing.T) {
-			t.Parallel()
-			g := gomega.NewWithT(t)
-			e := testkit.New(t, testkit.Options{})
-			all := len(admissionObjects(t, e))
-			if dead {
-				if err := e.Manager.Kill(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if out := e.Kubectl(t, "delete", "clusterrole", admission.AnchorName); out.Code != 0 {
-				t.Fatal(out.Stderr)
-			}
-			if err := e.WaitNotEnforced(t.Context()); err != nil {
-				t.Error(err)
-			}
-			g.Eventually(func() []string { return admissionObjects(t, e) }, "180s", "100ms").Should(gomega.BeEmpty())
-			if !dead {
-				g.Eventually(func() string { return condition(t, e, v1alpha1.ConditionAdmissionInstalled).Reason }, "180s", "100ms").
-					Should(gomega.Equal(v1alpha1.ReasonAnchorMissing))
-				g.Eventually(func() float64 { return e.Metric(t, "holdfast_anchor_present") }, "180s", "100ms").Should(gomega.BeZero())
-				if err := e.Manager.Ready(t.Context()); err != nil {
-					t.Errorf("the state of the policies takes the replica out of service: %v", err)
-				}
-			}
-
-			if out := e.Kubectl(t, "create", "clusterrole", admission.AnchorName, "--verb=get", "--resource=configmaps", "--resource-name=none"); out.Code != 0 {
-				t.Fatal(out.Stderr)
-			}
-			if dead {
-				e.Manager = e.StartManager(t)
-			}
-			if err := e.WaitEnforced(t.Context()); err != nil {
-				t.Error(err)
-			}
-			g.Eventually(func() int { return len(admissionObjects(t, e)) }, "180s", "100ms").Should(gomega.Equal(all))
-			g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "180s", "100ms").
-				Should(gomega.Equal(metav1.ConditionTrue))
-		})
+	e := testkit.New(t, testkit.Options{ManagerArgs: []string{"--leader-elect=false"}}) // so that there is no lease to renew
+	for _, act := range []struct {
+		name string
+		play func(*testing.T, *testkit.Env)
+	}{
+		{name: "at rest nothing is written", play: atRestNothingIsWritten},
+		{name: "what is put back is said", play: whatIsPutBackIsSaid},
+		{name: "what is deleted or changed by hand is back", play: whatIsChangedByHandIsBack},
+		{name: "what is another's is left alone", play: whatIsAnothersIsLeftAlone},
+		{name: "modes change with the configuration", play: modesChangeWithTheConfiguration},
+		{name: "a bad configuration is refused", play: aBadConfigurationIsRefused},
+		{name: "the role binds exactly the names that can be written", play: theRoleBindsTheNamesThatCanBeWritten},
+	} {
+		t.Run(act.name, func(t *testing.T) { act.play(t, e) })
 	}
 }
 
-func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
+func atRestNothingIsWritten(t *testing.T, e *testkit.Env) {
+	g := gomega.NewWithT(t)
+	var before float64
+	g.Eventually(func() bool {
+		last := before
+		before = e.Writes(t)
+		return before == last
+	}, "180s", "1s").Should(gomega.BeTrue(), "the start does not come to an end")
+	g.Consistently(func() float64 { return e.Writes(t) }, "5s", "500ms").Should(gomega.Equal(before))
+}
+
+func whatIsChangedByHandIsBack(t *testing.T, e *testkit.Env) {
 	const policy = "holdfast-deletion-holdfast"
 	tests := []struct {
 		name string
@@ -148,7 +132,7 @@ func TestHealing_whatIsDeletedOrChangedByHandIsBack(t *testing.T) {
 				t.Error(err)
 			}
 			g.Eventually(func() string {
-				return e.KubectlInput(t, configurationYAML("deletion: {mode: Sometimes}"), "apply", "--server-side", "--force-conflicts", "-f", "-").Stderr
+				return e.KubectlInput(t, configurationYAML(badConfiguration), "apply", "--server-side", "--force-conflicts", "-f", "-").Stderr
 			}, "180s", "100ms").Should(gomega.ContainSubstring("data[config.yaml].deletion.mode"), "the webhook is not called")
 		})
 	}
@@ -193,9 +177,7 @@ func content(t testing.TB, m metav1.ObjectMeta, spec any) string {
 }
 
 // What is put back is said: by a metric and an event.
-func TestHealing_isSaid(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
+func whatIsPutBackIsSaid(t *testing.T, e *testkit.Env) {
 	g := gomega.NewWithT(t)
 	if got := e.Metric(t, "holdfast_admission_repairs_total"); got != 0 {
 		t.Errorf("%v repairs after a plain start, want none", got)
@@ -210,30 +192,13 @@ func TestHealing_isSaid(t *testing.T) {
 }
 
 // A policy of somebody else that carries the same label is none of Holdfast's.
-func TestHealing_leavesForeignObjectsAlone(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
+func whatIsAnothersIsLeftAlone(t *testing.T, e *testkit.Env) {
 	e.Apply(t, "default", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: other, labels: {app.kubernetes.io/managed-by: holdfast}}, spec: {matchConstraints: {resourceRules: [{apiGroups: [example.org], apiVersions: [v1], operations: [DELETE], resources: [nothing]}]}, validations: [{expression: "true"}]}}`)
 	g := gomega.NewWithT(t)
 	g.Consistently(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "3s", "200ms").Should(gomega.Equal(metav1.ConditionTrue))
-	if out := e.Kubectl(t, "get", "validatingadmissionpolicy", "other"); out.Code != 0 {
+	if out := e.Kubectl(t, "delete", "validatingadmissionpolicy", "other"); out.Code != 0 {
 		t.Errorf("it is gone: %s", out.Stderr)
 	}
-}
-
-// An anchor that is deleted so that what it owned stays stops Holdfast all the
-// same.
-func TestAnchor_deletedLeavingOrphans(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
-	g := gomega.NewWithT(t)
-	if out := e.Kubectl(t, "delete", "clusterrole", admission.AnchorName, "--cascade=orphan"); out.Code != 0 {
-		t.Fatal(out.Stderr)
-	}
-	if err := e.WaitNotEnforced(t.Context()); err != nil {
-		t.Error(err)
-	}
-	g.Eventually(func() []string { return admissionObjects(t, e) }, "180s", "100ms").Should(gomega.BeEmpty())
 }
 
 // Whoever may edit ConfigMaps may not turn every protection off by that.
@@ -259,9 +224,7 @@ func TestConfiguration_needsTheRightToUnprotect(t *testing.T) {
 	}
 }
 
-func TestModes_changeByConfigurationWithTheManagerAlive(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
+func modesChangeWithTheConfiguration(t *testing.T, e *testkit.Env) {
 	g := gomega.NewWithT(t)
 	ns := e.Namespace(t)
 	e.Apply(t, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {holdfast.dev/deletion-protected: Always}}}`)
@@ -285,52 +248,14 @@ func TestModes_changeByConfigurationWithTheManagerAlive(t *testing.T) {
 	}
 }
 
-func TestConfiguration_badOneIsRefusedAndTheLastGoodStays(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
-	g := gomega.NewWithT(t)
-	const bad = "deletion: {mode: Sometimes}"
-	out := e.KubectlInput(t, configurationYAML(bad), "apply", "--server-side", "--force-conflicts", "-f", "-")
+func aBadConfigurationIsRefused(t *testing.T, e *testkit.Env) {
+	out := e.KubectlInput(t, configurationYAML(badConfiguration), "apply", "--server-side", "--force-conflicts", "-f", "-")
 	if out.Code == 0 || !strings.Contains(out.Stderr, "deletion.mode") || !strings.Contains(out.Stderr, "Enforce") {
 		t.Errorf("kubectl ended with %d: %s, want a refusal that names the field and what it may be", out.Code, out.Stderr)
 	}
-
-	// Written while the manager is down, nobody refuses it; the manager does not
-	// start on it, and says why.
-	if err := e.Manager.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	configure(t, e, bad)
-	p := e.StartManagerNotReady(t)
-	g.Eventually(p.Done(), "180s").Should(gomega.BeClosed(), "the manager starts on a configuration that is not valid")
-	if !strings.Contains(p.LogTail(), "deletion.mode") {
-		t.Errorf("the manager's last words do not name the field:\n%s", p.LogTail())
-	}
-	configure(t, e, "deletion: {mode: Enforce}")
-	e.Manager = e.StartManager(t)
-	if err := e.WaitEnforced(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
-func TestIdle_noWrites(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{ManagerArgs: []string{"--leader-elect=false"}}) // so that there is no lease to renew
-	g := gomega.NewWithT(t)
-	g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "180s", "100ms").
-		Should(gomega.Equal(metav1.ConditionTrue))
-	var before float64
-	g.Eventually(func() bool {
-		last := before
-		before = e.Writes(t)
-		return before == last
-	}, "180s", "1s").Should(gomega.BeTrue(), "the start does not come to an end")
-	g.Consistently(func() float64 { return e.Writes(t) }, "5s", "500ms").Should(gomega.Equal(before))
-}
-
-func TestRBAC_bindsExactlyTheNamesThatCanBeWritten(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
+func theRoleBindsTheNamesThatCanBeWritten(t *testing.T, e *testkit.Env) {
 	if out := e.Kubectl(t, "apply", "--server-side", "-f", "../../../config/rbac/hierarchy.yaml"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
@@ -359,6 +284,9 @@ func TestRBAC_bindsExactlyTheNamesThatCanBeWritten(t *testing.T) {
 		return names
 	}, "180s", "100ms").Should(gomega.ConsistOf(granted))
 }
+
+// badConfiguration has a mode that there is not.
+const badConfiguration = "deletion: {mode: Sometimes}"
 
 func configure(t testing.TB, e *testkit.Env, body string) {
 	t.Helper()

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 var secretName = types.NamespacedName{Namespace: "holdfast-system", Name: "holdfast-guard-tls"}
@@ -73,8 +74,12 @@ func (c *cluster) replica() *Manager {
 		Secret:   secretName,
 		Settings: func() Settings { return *c.settings.Load() },
 		Clock:    c.clock,
+		Pauses:   timing.Production(),
 	})
 }
+
+// settle is how long a bundle that was published settles.
+var settle = timing.Production().CertificateSettle
 
 func (c *cluster) sleep(d time.Duration) {
 	c.clock.SetTime(c.clock.Now().Add(d))

@@ -17,6 +17,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // Options are what a Manager needs.
@@ -32,7 +34,8 @@ type Options struct {
 	// Metrics may be nil: then nothing is exported.
 	Metrics *Metrics
 	// Clock may be nil: then it is the real one.
-	Clock clock.PassiveClock
+	Clock  clock.PassiveClock
+	Pauses timing.Pauses
 }
 
 // Manager keeps a replica's serving certificate in line with the Secret, and the
@@ -66,6 +69,7 @@ func New(o Options) *Manager {
 		settings: o.Settings,
 		metrics:  o.Metrics,
 		clock:    o.Clock,
+		memory:   memory{settle: o.Pauses.CertificateSettle},
 		wakes:    make(chan event.GenericEvent, 1),
 	}
 	if m.metrics == nil {

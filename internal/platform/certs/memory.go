@@ -12,14 +12,13 @@ import (
 	"time"
 )
 
-// settle is how long the API servers get to take up a bundle that was published,
-// before a certificate is served that needs it. Their watches take milliseconds.
-const settle = 10 * time.Second
-
 var errNotRead = errors.New("the Secret has not been read yet")
 
 // memory is what a replica serves and why. It is safe for concurrent use.
 type memory struct {
+	// settle is how long the API servers get to take up a bundle that was published.
+	settle time.Duration
+
 	mu sync.RWMutex
 	// served is in force; nil until the first.
 	served *material
@@ -99,8 +98,8 @@ func (m *memory) heldUntil(offer *material, now time.Time) time.Time {
 		return time.Time{}
 	case !trusts(m.publishedSet, offer, now):
 		return m.served.leaf().NotAfter
-	case now.Before(m.publishedAt.Add(settle)):
-		return m.publishedAt.Add(settle)
+	case now.Before(m.publishedAt.Add(m.settle)):
+		return m.publishedAt.Add(m.settle)
 	}
 	return time.Time{}
 }

@@ -37,7 +37,7 @@ func TestMemory_servesWhatIsTrusted(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var m memory
+			m := memory{settle: settle}
 			m.adopt(old, start, day)
 			m.publish(tt.published, start.Add(-tt.since))
 			want, wantBefore := old, old

@@ -38,7 +38,7 @@ type Applier struct {
 // written stays as it is: whether it will do is for the one to say who uses it.
 func (a Applier) Apply(ctx context.Context, all ...*unstructured.Unstructured) error {
 	for _, wanted := range all {
-		written, err := a.apply(ctx, wanted)
+		ours, err := a.apply(ctx, wanted)
 		if apierrors.IsForbidden(err) {
 			log.FromContext(ctx).Info("A CustomResourceDefinition may not be applied; apply config/crd yourself, or grant the rights of the chart",
 				"name", wanted.GetName(), "error", err.Error())
@@ -47,9 +47,10 @@ func (a Applier) Apply(ctx context.Context, all ...*unstructured.Unstructured) e
 		if err != nil {
 			return fmt.Errorf("apply the CustomResourceDefinition %s: %w", wanted.GetName(), err)
 		}
-		if !written {
+		if !ours {
 			continue
 		}
+		// Another replica may have written it this moment.
 		if err := a.awaitServed(ctx, wanted); err != nil {
 			return fmt.Errorf("wait for the CustomResourceDefinition %s: %w", wanted.GetName(), err)
 		}
@@ -57,7 +58,7 @@ func (a Applier) Apply(ctx context.Context, all ...*unstructured.Unstructured) e
 	return nil
 }
 
-// apply says whether it has written anything.
+// apply says whether what is there now is as it is wanted.
 func (a Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) (bool, error) {
 	live, err := a.get(ctx, wanted)
 	if apierrors.IsNotFound(err) {
@@ -71,7 +72,7 @@ func (a Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) (
 		l.Info("A CustomResourceDefinition is newer, and stays", "why", d.Newer)
 	}
 	if d.Apply == nil {
-		return false, nil
+		return d.Newer == "", nil
 	}
 	if d.DropConversion {
 		without := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)

@@ -16,14 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// steady is how long a watch of a source that failed stays open before it counts
-// as one that works, if nothing comes by it: API servers need not send bookmarks.
-const steady = 10 * time.Second
-
 // health is whether a source can be watched now.
 type health struct {
 	failed func(error)
 	works  func()
+	// steady is how long a watch stays open to count as one that works.
+	steady time.Duration
 
 	failing atomic.Bool
 }
@@ -67,7 +65,7 @@ func (h *health) watched(ctx context.Context, w watch.Interface, err error, o me
 	if !h.failing.Load() {
 		return w, nil
 	}
-	p := &proof{in: w, out: make(chan watch.Event), done: make(chan struct{}), wait: steady, works: h.work, initial: initial}
+	p := &proof{in: w, out: make(chan watch.Event), done: make(chan struct{}), wait: h.steady, works: h.work, initial: initial}
 	go p.run()
 	return p, nil
 }

@@ -36,7 +36,7 @@ func TestHealth(t *testing.T) {
 		{name: "an event says that it works", o: plain, do: func(w *watch.RaceFreeFakeWatcher) { w.Add(object) }, want: 1},
 		{name: "an error says nothing of the kind", o: plain, do: func(w *watch.RaceFreeFakeWatcher) { w.Error(&metav1.Status{}) }},
 		{name: "many events say it once", o: plain, do: func(w *watch.RaceFreeFakeWatcher) { w.Add(object); w.Modify(object) }, want: 1},
-		{name: "that it stays open is enough", o: plain, do: func(*watch.RaceFreeFakeWatcher) { <-time.After(steady) }, want: 1},
+		{name: "that it stays open is enough", o: plain, do: func(*watch.RaceFreeFakeWatcher) { <-time.After(time.Minute) }, want: 1},
 		{name: "of one that begins with all objects the first says nothing", o: initial, do: func(w *watch.RaceFreeFakeWatcher) { w.Add(object) }},
 		{name: "but the bookmark behind them", o: initial, do: func(w *watch.RaceFreeFakeWatcher) { w.Action(watch.Bookmark, object) }, want: 1},
 	} {
@@ -44,7 +44,7 @@ func TestHealth(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				works := 0
-				h := &health{failed: func(error) {}, works: func() { works++ }}
+				h := &health{failed: func(error) {}, works: func() { works++ }, steady: time.Minute}
 				h.fail(forbidden)
 				in := watch.NewRaceFreeFake()
 				out, err := h.watched(t.Context(), in, nil, tt.o)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // ObjectSource is a set of whole objects to watch: all of a kind, or the one of a
@@ -54,6 +56,7 @@ type Objects struct {
 	metadata metadata.Interface
 	handler  ObjectHandler
 	keep     func(ObjectSource, metav1.Object) metav1.Object
+	pauses   timing.Pauses
 
 	mu      sync.Mutex
 	running map[ObjectSource]*running
@@ -61,8 +64,8 @@ type Objects struct {
 }
 
 // NewObjects makes an Objects that remembers of each object what keep returns.
-func NewObjects(c dynamic.Interface, h ObjectHandler, keep func(ObjectSource, *unstructured.Unstructured) metav1.Object) *Objects {
-	return &Objects{client: c, handler: h, running: map[ObjectSource]*running{}, keep: func(s ObjectSource, o metav1.Object) metav1.Object {
+func NewObjects(c dynamic.Interface, h ObjectHandler, keep func(ObjectSource, *unstructured.Unstructured) metav1.Object, p timing.Pauses) *Objects {
+	return &Objects{client: c, pauses: p, handler: h, running: map[ObjectSource]*running{}, keep: func(s ObjectSource, o metav1.Object) metav1.Object {
 		if u, ok := o.(*unstructured.Unstructured); ok {
 			return keep(s, u)
 		}
@@ -72,8 +75,8 @@ func NewObjects(c dynamic.Interface, h ObjectHandler, keep func(ObjectSource, *u
 
 // NewObjectsAndMetadata makes an Objects that can also watch sources by their metadata
 // alone: keep gets an *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
-func NewObjectsAndMetadata(c dynamic.Interface, m metadata.Interface, h ObjectHandler, keep func(ObjectSource, metav1.Object) metav1.Object) *Objects {
-	return &Objects{client: c, metadata: m, handler: h, keep: keep, running: map[ObjectSource]*running{}}
+func NewObjectsAndMetadata(c dynamic.Interface, m metadata.Interface, h ObjectHandler, keep func(ObjectSource, metav1.Object) metav1.Object, p timing.Pauses) *Objects {
+	return &Objects{client: c, metadata: m, pauses: p, handler: h, keep: keep, running: map[ObjectSource]*running{}}
 }
 
 // Start begins to watch a source until the context ends or it is stopped.
@@ -84,7 +87,7 @@ func (w *Objects) Start(ctx context.Context, s ObjectSource) {
 	if _, ok := w.running[s]; ok {
 		return
 	}
-	health := &health{failed: func(err error) { w.handler.Failed(s, err) }, works: func() { w.handler.Works(s) }}
+	health := &health{failed: func(err error) { w.handler.Failed(s, err) }, works: func() { w.handler.Works(s) }, steady: w.pauses.WatchSteady}
 	transform := func(in any) (any, error) {
 		switch o := in.(type) {
 		case *unstructured.Unstructured:

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -25,14 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
-const (
-	fieldManager = "holdfast-status"
-	// refresh bounds how long something can go unseen that no event tells, such as
-	// a certificate that expires. It reads the cache only.
-	refresh = 10 * time.Second
-)
+const fieldManager = "holdfast-status"
 
 // Observed is what the parts of Holdfast say of themselves.
 type Observed struct {
@@ -49,12 +44,13 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	observe  func() Observed
+	pauses   timing.Pauses
 	wake     chan event.GenericEvent
 }
 
 // NewReconciler makes a Reconciler; observe must be safe for concurrent use.
-func NewReconciler(c client.Client, recorder events.EventRecorder, clk clock.PassiveClock, observe func() Observed) *Reconciler {
-	return &Reconciler{client: c, recorder: recorder, clock: clk, observe: observe, wake: make(chan event.GenericEvent, 1)}
+func NewReconciler(c client.Client, recorder events.EventRecorder, clk clock.PassiveClock, observe func() Observed, p timing.Pauses) *Reconciler {
+	return &Reconciler{client: c, recorder: recorder, clock: clk, observe: observe, pauses: p, wake: make(chan event.GenericEvent, 1)}
 }
 
 // SetupWithManager adds the Reconciler to a manager; it runs on the leader.
@@ -88,12 +84,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	observed := r.observe()
 	if slices.ContainsFunc(observed.Conditions, func(c metav1.Condition) bool { return c.Status == metav1.ConditionUnknown }) {
-		return reconcile.Result{RequeueAfter: refresh}, nil // just started; what stood before is still the best there is
+		return reconcile.Result{RequeueAfter: r.pauses.StatusRefresh}, nil // just started; what stood before is still the best there is
 	}
 	next, changed := compute(holdfast.Status, observed, holdfast.Generation, r.clock.Now())
 	tell(next.Conditions)
 	if equality.Semantic.DeepEqual(next, holdfast.Status) {
-		return reconcile.Result{RequeueAfter: refresh}, nil
+		return reconcile.Result{RequeueAfter: r.pauses.StatusRefresh}, nil
 	}
 	holdfast = holdfast.DeepCopy()
 	holdfast.Status = next
@@ -110,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if len(changed) > 0 {
 		log.FromContext(ctx).Info("Status changed", "conditions", summary(changed))
 	}
-	return reconcile.Result{RequeueAfter: refresh}, nil
+	return reconcile.Result{RequeueAfter: r.pauses.StatusRefresh}, nil
 }
 
 // Event sends an event about Holdfast itself.

@@ -12,22 +12,18 @@ import (
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
-const (
-	// pause is how long counts are collected before they are first written. What a
-	// process has counted and not written is lost when it is killed.
-	pause = 5 * time.Second
-	// longestPause is what it grows to while counting goes on.
-	longestPause = 15 * time.Second
-	// lastWrite bounds the write at the end of a process.
-	lastWrite = 5 * time.Second
-)
+// lastWrite bounds the write at the end of a process.
+const lastWrite = 5 * time.Second
 
 // Tally collects counts of type C by the name of an object.
 type Tally[C any] struct {
-	add   func(sum *C, more C)
-	write func(ctx context.Context, name string, counts C) error
+	add    func(sum *C, more C)
+	write  func(ctx context.Context, name string, counts C) error
+	pauses timing.Pauses
 	// flushing keeps the order of writes.
 	flushing sync.Mutex
 	mu       sync.Mutex
@@ -39,8 +35,8 @@ type Tally[C any] struct {
 // under the API server's optimistic lock, because other replicas write theirs too.
 // What it fails to write is kept for the next time; for an object that is gone it
 // returns nil.
-func New[C any](add func(sum *C, more C), write func(ctx context.Context, name string, counts C) error) *Tally[C] {
-	return &Tally[C]{add: add, write: write, counts: map[string]C{}, wake: make(chan struct{}, 1)}
+func New[C any](add func(sum *C, more C), write func(ctx context.Context, name string, counts C) error, p timing.Pauses) *Tally[C] {
+	return &Tally[C]{add: add, write: write, pauses: p, counts: map[string]C{}, wake: make(chan struct{}, 1)}
 }
 
 // Add counts something. It never blocks on I/O.
@@ -62,14 +58,14 @@ func (t *Tally[C]) NeedLeaderElection() bool { return false }
 // Start writes until the context ends, and then once more. What goes on for long is
 // written less and less often.
 func (t *Tally[C]) Start(ctx context.Context) error {
-	wait := pause
+	wait := t.pauses.CountsFirst
 	for {
 		select {
 		case <-ctx.Done():
 			t.finish(ctx)
 			return nil
 		case <-time.After(2 * wait):
-			wait = pause // nothing was counted for a while
+			wait = t.pauses.CountsFirst // nothing was counted for a while
 			continue
 		case <-t.wake:
 		}
@@ -77,7 +73,7 @@ func (t *Tally[C]) Start(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-time.After(wait):
 			t.Flush(ctx)
-			wait = min(2*wait, longestPause)
+			wait = min(2*wait, t.pauses.CountsLongest)
 		}
 	}
 }

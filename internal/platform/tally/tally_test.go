@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // written is where a Tally under test writes.
@@ -35,7 +37,7 @@ func (w *written) write(_ context.Context, name string, n int) error {
 
 func newTally() (*Tally[int], *written) {
 	w := &written{sums: map[string]int{}}
-	return New(func(sum *int, more int) { *sum += more }, w.write), w
+	return New(func(sum *int, more int) { *sum += more }, w.write, timing.Production()), w
 }
 
 func TestTally_manyCountsCostOneWrite(t *testing.T) {
@@ -47,7 +49,7 @@ func TestTally_manyCountsCostOneWrite(t *testing.T) {
 		for range 1000 {
 			tally.Add("a", 1)
 		}
-		<-time.After(2 * pause)
+		<-time.After(2 * timing.Production().CountsFirst)
 		synctest.Wait()
 		if diff := cmp.Diff(map[string]int{"a": 1000}, w.sums); diff != "" || w.n != 1 {
 			t.Errorf("%d writes; sums (-want +got):\n%s", w.n, diff)

@@ -20,7 +20,7 @@ func (e *Engine) facts(it *item) decide.Facts {
 	f := decide.Facts{ID: it.id, Sync: e.o.Sync, Wrote: it.wrote, Lagging: it.told == it.toldAt, Owner: e.o.Owner(it.id)}
 	f.Seen, f.Known = e.o.Live.Seen(it.id)
 	// What was answered counts where the watch cannot tell, for a while.
-	if f.Seen == nil && (it.looked || !f.Known && it.answer != nil && e.after(it.answered, relook) > 0) {
+	if f.Seen == nil && (it.looked || !f.Known && it.answer != nil && e.after(it.answered, e.o.Pauses.UnwatchedLook) > 0) {
 		f.Seen, f.Looked = it.answer, true
 	}
 	it.looked = false
@@ -73,7 +73,7 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 		it.wrote = nil // whatever it was, another writes it now
 		e.finish(it, conflict, knv.New(v.Code, "%s", v.Why).About(it.about))
 		if f.Looked { // nobody tells when that is over
-			e.queue.AddAfter(it.id, refusedRetry)
+			e.queue.AddAfter(it.id, e.o.Pauses.RefusedAgain)
 		}
 	case decide.Keep:
 		e.finish(it, kept, knv.New(v.Code, "%s", v.Why).About(it.about))
@@ -93,7 +93,7 @@ func (e *Engine) handOver(it *item, v decide.Verdict) {
 		if it.going.IsZero() {
 			it.going = e.o.Clock.Now()
 		}
-		if rest := e.after(it.going, lookAfter); rest > 0 {
+		if rest := e.after(it.going, e.o.Pauses.DeleteTold); rest > 0 {
 			e.queue.AddAfter(it.id, rest)
 		} else {
 			err = knv.New(knv.Applier, "%s", v.Why).About(it.about)
@@ -210,7 +210,7 @@ func (e *Engine) fine(it *item, f decide.Facts) {
 		it.since = now
 	}
 	if !f.Known {
-		e.queue.AddAfter(it.id, relook) // nobody tells when it changes
+		e.queue.AddAfter(it.id, e.o.Pauses.UnwatchedLook) // nobody tells when it changes
 	}
 	is := it.ready
 	switch s := statusOf(it.newest(f.Seen)); {

@@ -108,7 +108,7 @@ func TestEngine_objectsOfAKindThatCannotBeWatched(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ns := r.e.Namespace(t)
-	e := r.start("unwatched", func(o *apply.Options) { o.Live = blind{} })
+	e := r.start("unwatched", func(o *apply.Options) { o.Live, o.Pauses.UnwatchedObject = blind{}, 500*time.Millisecond })
 	e.set("c1", configMap(ns, "a", "v"), configMap(ns, "b", "v"))
 	s := e.set("c2", configMap(ns, "a", "w"))
 	if len(s.Errors) > 0 || dataOf(r.get("v1/ConfigMap", ns, "a")) != "w" || r.get("v1/ConfigMap", ns, "b") != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
@@ -26,19 +27,6 @@ const (
 	// firstRetry and lastRetry bound the pause before what failed is tried again; each is
 	// twice the one before, so that it never ends and never weighs.
 	firstRetry, lastRetry = 250 * time.Millisecond, 2 * time.Minute
-	// refusedRetry is the pause before what was refused is tried again, if nothing
-	// changes sooner.
-	refusedRetry = 10 * time.Minute
-	// occupiedRetry is the same of a Namespace in which something runs: nobody tells when
-	// it has ended.
-	occupiedRetry = time.Minute
-	// unwatched is how long an object waits for the watch of its kind, before it is
-	// looked at by itself.
-	unwatched = 10 * time.Second
-	// relook is how often an object is looked at whose kind cannot be watched.
-	relook = 10 * time.Minute
-	// calm is how often at most the inventory follows what happens once all is settled.
-	calm = 2 * time.Second
 	// surfaced is how often in a row the API server must not answer before that is an
 	// error to people.
 	surfaced = 3
@@ -59,6 +47,8 @@ type Options struct {
 	// Slots bound how many calls all Engines together have under way.
 	Slots *semaphore.Weighted
 	Clock clock.WithTicker
+	// Pauses between looks at what nobody tells of.
+	Pauses timing.Pauses
 	// Owner is the RootSync that may have an object, of all that declare it; empty if
 	// that is not known. Then another RootSync's object is left to it.
 	Owner func(object.ID) object.Sync

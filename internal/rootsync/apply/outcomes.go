@@ -62,7 +62,7 @@ func (t *task) failed(err error) {
 	pause := backoff(it.failures)
 	it.missing = missingNamespace(err)
 	if it.missing != "" && it.came == t.cameAt { // it may have appeared while the answer was on its way
-		pause = refusedRetry // its appearance is told
+		pause = t.o.Pauses.RefusedAgain // its appearance is told
 	}
 	it.until = t.o.Clock.Now().Add(pause)
 	t.queue.AddAfter(it.id, pause)
@@ -89,9 +89,9 @@ func (t *task) removed(f decide.Facts, err error) {
 	var occupied *errOccupied
 	switch {
 	case errors.As(err, &staying):
-		t.refuse(it, seen, plan.SkippedDelete(it.id, err.Error()), err, refusedRetry)
+		t.refuse(it, seen, plan.SkippedDelete(it.id, err.Error()), err, t.o.Pauses.RefusedAgain)
 	case errors.As(err, &occupied):
-		t.refuse(it, seen, plan.SkippedDelete(it.id, err.Error()), err, occupiedRetry)
+		t.refuse(it, seen, plan.SkippedDelete(it.id, err.Error()), err, t.o.Pauses.OccupiedAgain)
 	case err == nil:
 		t.o.Did(Pruned)
 		it.deleted, it.deletedAt, it.watched, it.since, it.failures = seen.UID, seen.ResourceVersion, !f.Looked, t.o.Clock.Now(), 0
@@ -101,7 +101,7 @@ func (t *task) removed(f decide.Facts, err error) {
 		t.finish(it, gone, nil)
 	case refuses(err) || apierrors.IsConflict(err) && it.failures >= surfaced:
 		it.failures = 0
-		t.refuse(it, seen, t.removing(it.id, err), err, refusedRetry)
+		t.refuse(it, seen, t.removing(it.id, err), err, t.o.Pauses.RefusedAgain)
 	default:
 		t.failed(err)
 	}

@@ -90,7 +90,7 @@ func newRig(t *testing.T) *rig {
 	d, m := must(dynamic.NewForConfig(e.Config))(t), must(metadata.NewForConfig(e.Config))(t)
 	r.kinds = inventory.NewKinds(must(discovery.NewDiscoveryClientForConfig(e.Config))(t), d, m)
 	r.hub = watch.New(watch.Options{
-		Dynamic: d, Metadata: m, Kinds: r.kinds.Current,
+		Dynamic: d, Metadata: m, Kinds: r.kinds.Current, Pauses: testkit.Pauses(),
 		Changed: func(id object.ID) { r.each(func(e *engine) { e.Observe(id) }) },
 		Synced:  func(gk schema.GroupKind) { r.each(func(e *engine) { e.ObserveKind(gk) }) },
 	})
@@ -200,7 +200,7 @@ func (r *rig) start(name object.Sync, change func(*apply.Options), kinds ...sche
 		r.t.Fatal(err)
 	}
 	o := apply.Options{
-		Sync: name, Client: r.counted(""), Kinds: r.kinds.Current, Live: r.hub, Slots: semaphore.NewWeighted(16), Clock: clock.RealClock{},
+		Sync: name, Client: r.counted(""), Kinds: r.kinds.Current, Live: r.hub, Slots: semaphore.NewWeighted(16), Clock: clock.RealClock{}, Pauses: testkit.Pauses(),
 		Owner: func(id object.ID) object.Sync {
 			if id.IsNamespace() {
 				return "" // whose it is would go with the declaration

@@ -14,9 +14,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
 )
 
-// lookAfter is how long after a delete the watch may take to tell.
-const lookAfter = 5 * time.Second
-
 // stranger is the item of an object that is in no declaration and no inventory, and has
 // all that an object of this RootSync has; nil if it has not.
 func (e *Engine) stranger(id object.ID) *item {
@@ -75,7 +72,7 @@ func (e *Engine) goneWithKind(it *item) {
 	if it.unknown.IsZero() {
 		it.unknown = e.o.Clock.Now()
 	}
-	if rest := e.after(it.unknown, unwatched); rest > 0 {
+	if rest := e.after(it.unknown, e.o.Pauses.UnwatchedObject); rest > 0 {
 		e.queue.AddAfter(it.id, rest)
 		return
 	}
@@ -87,7 +84,7 @@ func (e *Engine) awaitsDelete(it *item, f decide.Facts) bool {
 	if f.Looked || f.Seen == nil || f.Seen.UID != it.deleted || f.Seen.ResourceVersion != it.deletedAt && !f.Seen.Older(it.deletedAt) {
 		return false
 	}
-	rest := e.after(it.since, lookAfter)
+	rest := e.after(it.since, e.o.Pauses.DeleteTold)
 	if rest > 0 {
 		e.queue.AddAfter(it.id, rest)
 	}

@@ -23,7 +23,7 @@ func (e *Engine) wait(it *item, f decide.Facts) call {
 	rest := e.after(it.going, e.current.ReconcileTimeout)
 	if rest > 0 {
 		if f.Looked {
-			rest = min(rest, lookAfter) // nobody tells
+			rest = min(rest, e.o.Pauses.DeleteTold) // nobody tells
 		}
 		e.queue.AddAfter(it.id, rest)
 		return nil
@@ -46,7 +46,7 @@ func (e *Engine) waitForKind(it *item, f decide.Facts) call {
 	if it.unknown.IsZero() {
 		it.unknown = e.o.Clock.Now()
 	}
-	if rest := e.after(it.unknown, unwatched); rest > 0 {
+	if rest := e.after(it.unknown, e.o.Pauses.UnwatchedObject); rest > 0 {
 		e.queue.AddAfter(it.id, rest)
 		return nil
 	}
@@ -81,7 +81,7 @@ func (e *Engine) unserved(it *item) {
 	if it.unknown.IsZero() {
 		it.unknown = e.o.Clock.Now()
 	}
-	if rest := e.after(it.unknown, unwatched); rest > 0 && len(e.graph.Needs(it.id)) > 0 {
+	if rest := e.after(it.unknown, e.o.Pauses.UnwatchedObject); rest > 0 && len(e.graph.Needs(it.id)) > 0 {
 		e.queue.AddAfter(it.id, rest)
 		return
 	}
@@ -143,7 +143,7 @@ func (e *Engine) moved(it *item) {
 func (e *Engine) soil() {
 	if e.stage == Settled && !e.dirty {
 		e.dirty = true
-		e.queue.AddAfter(house, calm)
+		e.queue.AddAfter(house, e.o.Pauses.InventoryCalm)
 	}
 }
 

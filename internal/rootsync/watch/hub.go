@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -32,6 +33,7 @@ type Options struct {
 	// Synced is told when all objects of a kind are known, or when that is over. It must
 	// not block.
 	Synced func(schema.GroupKind)
+	Pauses timing.Pauses
 }
 
 // Hub follows the objects that carry the label of managed objects, of the kinds that
@@ -58,7 +60,7 @@ var _ live.Live = (*Hub)(nil)
 // New makes a Hub that follows nothing.
 func New(o Options) *Hub {
 	h := &Hub{o: o, users: map[object.Sync]sets.Set[schema.GroupKind]{}, kinds: map[schema.GroupKind]*following{}}
-	h.objects = inventory.NewObjectsAndMetadata(o.Dynamic, o.Metadata, (*handler)(h), h.keep)
+	h.objects = inventory.NewObjectsAndMetadata(o.Dynamic, o.Metadata, (*handler)(h), h.keep, o.Pauses)
 	return h
 }
 

@@ -68,7 +68,7 @@ func newRig(t *testing.T) *rig {
 		_ = kinds.Start(ctx)
 	}()
 	r.Hub = watch.New(watch.Options{
-		Dynamic: d, Metadata: m, Kinds: kinds.Current,
+		Dynamic: d, Metadata: m, Kinds: kinds.Current, Pauses: testkit.Pauses(),
 		Changed: func(id object.ID) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

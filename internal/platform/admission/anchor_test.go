@@ -1,0 +1,90 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+// The anchor is Holdfast's emergency stop, with the manager and without. One after the other, since a
+// cluster has one.
+func TestAnchor_deletedAndMadeAgain(t *testing.T) {
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{})
+	all := len(admissionObjects(t, e))
+	t.Run("with the manager alive", func(t *testing.T) {
+		deleteAnchor(t, e)
+		g := gomega.NewWithT(t)
+		g.Eventually(func() string { return condition(t, e, v1alpha1.ConditionAdmissionInstalled).Reason }, "180s", "100ms").
+			Should(gomega.Equal(v1alpha1.ReasonAnchorMissing))
+		g.Eventually(func() float64 { return e.Metric(t, "holdfast_anchor_present") }, "180s", "100ms").Should(gomega.BeZero())
+		if err := e.Manager.Ready(t.Context()); err != nil {
+			t.Errorf("the state of the policies takes the replica out of service: %v", err)
+		}
+		makeAnchor(t, e)
+		mustBeInstalled(t, e, all)
+	})
+	t.Run("so that what it owned stays", func(t *testing.T) {
+		deleteAnchor(t, e, "--cascade=orphan")
+		makeAnchor(t, e)
+		mustBeInstalled(t, e, all)
+	})
+	if err := e.Manager.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// Written while the manager is down, nobody refuses it.
+	t.Run("the manager does not start on a bad configuration, and says why", func(t *testing.T) {
+		configure(t, e, badConfiguration)
+		p := e.StartManagerNotReady(t)
+		gomega.NewWithT(t).Eventually(p.Done(), "180s").Should(gomega.BeClosed(), "it does not end")
+		if !strings.Contains(p.LogTail(), "deletion.mode") {
+			t.Errorf("the manager's last words do not name the field:\n%s", p.LogTail())
+		}
+		configure(t, e, "deletion: {mode: Enforce}")
+	})
+	t.Run("with the manager dead", func(t *testing.T) {
+		deleteAnchor(t, e)
+		makeAnchor(t, e)
+		e.Manager = e.StartManager(t)
+		mustBeInstalled(t, e, all)
+	})
+}
+
+// deleteAnchor deletes it, and returns when nothing of Holdfast is in force or there.
+func deleteAnchor(t *testing.T, e *testkit.Env, args ...string) {
+	t.Helper()
+	if out := e.Kubectl(t, append([]string{"delete", "clusterrole", admission.AnchorName}, args...)...); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+	if err := e.WaitNotEnforced(t.Context()); err != nil {
+		t.Error(err)
+	}
+	gomega.NewWithT(t).Eventually(func() []string { return admissionObjects(t, e) }, "180s", "100ms").Should(gomega.BeEmpty())
+}
+
+func makeAnchor(t *testing.T, e *testkit.Env) {
+	t.Helper()
+	if out := e.Kubectl(t, "create", "clusterrole", admission.AnchorName, "--verb=get", "--resource=configmaps", "--resource-name=none"); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+}
+
+func mustBeInstalled(t *testing.T, e *testkit.Env, all int) {
+	t.Helper()
+	if err := e.WaitEnforced(t.Context()); err != nil {
+		t.Error(err)
+	}
+	g := gomega.NewWithT(t)
+	g.Eventually(func() int { return len(admissionObjects(t, e)) }, "180s", "100ms").Should(gomega.Equal(all))
+	g.Eventually(func() metav1.ConditionStatus { return condition(t, e, v1alpha1.ConditionReady).Status }, "180s", "100ms").
+		Should(gomega.Equal(metav1.ConditionTrue))
+}
