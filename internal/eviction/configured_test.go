@@ -27,11 +27,11 @@ type configured struct {
 }
 
 // What the configuration says about evictions, one part after the other on one cluster.
-func TestConfigured(t *testing.T) {
+func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	t.Parallel()
 	c := &configured{Env: testkit.New(t, testkit.Options{})}
 	c.installed = status(t, c.Env).Configuration
-	t.Run("whoever evicts sees it", c.whoeverEvictsSeesIt)
+	t.Run("each part changes what becomes of an eviction", c.eachPart)
 	t.Run("the scope changes without a restart, and is reported", c.scopeIsReported)
 	t.Run("a second guard is reported", c.secondGuardIsReported)
 	t.Run("protected pods go past the deletion guard, or wait for it", c.protectedPods)
@@ -52,7 +52,7 @@ func (c *configured) afresh(t testing.TB) string {
 }
 
 // The parts of the configuration that change what becomes of an eviction.
-func (c *configured) whoeverEvictsSeesIt(t *testing.T) {
+func (c *configured) eachPart(t *testing.T) {
 	e, g := c.Env, gomega.NewWithT(t)
 	kafkaDev, app := c.afresh(t), e.Namespace(t)
 	p, q := pod(t, e, kafkaDev, "my-cluster-kafka-0", kafka("my-cluster-kafka")), pod(t, e, app, "my-cluster-kafka-0", kafka("my-cluster-kafka"))

@@ -69,7 +69,7 @@ func TestOutage_oneOfTwoReplicasGoesDuringADrain(t *testing.T) {
 
 // What becomes of an eviction while the API server does not let the guard write to the pod, and while there is
 // no guard: as upstream, and then as the configuration says.
-func TestOutage(t *testing.T) {
+func TestOutage_nobodyAnswersOrThePodCannotBeWrittenTo(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
 	g := gomega.NewWithT(t)
