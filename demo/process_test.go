@@ -39,6 +39,14 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, cmd.Run()
 })
 
+// long leaves a test to make test-all, as testkit.Long does, which would link a kubectl.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("this test is left to make test-all")
+	}
+}
+
 // demoCommand is the demo as a process of its own, on a local control plane.
 func demoCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
@@ -53,6 +61,7 @@ func demoCommand(t *testing.T, args ...string) *exec.Cmd {
 }
 
 func TestUp_leavesAClusterAndDownEndsIt(t *testing.T) {
+	long(t)
 	t.Parallel()
 	dir := t.TempDir()
 	ended := false
@@ -63,9 +72,12 @@ func TestUp_leavesAClusterAndDownEndsIt(t *testing.T) {
 			}
 		}
 	})
-	out, err := demoCommand(t, "up", "-dir", dir).Output()
+	up := demoCommand(t, "up", "-dir", dir)
+	var stderr bytes.Buffer
+	up.Stderr = &stderr
+	out, err := up.Output()
 	if err != nil {
-		t.Fatalf("up: %v", err)
+		t.Fatalf("up: %v; it said:\n%s", err, &stderr)
 	}
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	kubeconfig, found := strings.CutPrefix(lines[len(lines)-1], "export KUBECONFIG=")
@@ -105,6 +117,7 @@ func TestUp_leavesAClusterAndDownEndsIt(t *testing.T) {
 }
 
 func TestRun_interruptedLeavesNothingRunning(t *testing.T) {
+	long(t)
 	t.Parallel()
 	tests := []struct {
 		name string

@@ -73,7 +73,10 @@ func startSync(ctx context.Context, s *stage) error {
 	if err := os.WriteFile(file, []byte(syncConfiguration), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
-	var err error
+	err := manager.AwaitServed(ctx, s.cluster, "config/crd/configsync") // or it ends again
+	if err != nil {
+		return err
+	}
 	s.sync, err = manager.Start(ctx, s.cluster, manager.Options{
 		Workload: manager.Sync, Binary: s.binary, Dir: s.dir,
 		Args: []string{"--config", file, "--config-map", "", "--cache-dir", filepath.Join(s.dir, "sources")},

@@ -31,8 +31,9 @@ func TestRun_theWholeStoryComesOutAsExpected(t *testing.T) {
 // Somebody's cluster is as it was after the story, and one with a Holdfast of
 // somebody's is not touched.
 func TestRun_leavesAnExistingClusterAsItWas(t *testing.T) {
+	long(t)
 	t.Parallel()
-	c, err := cluster.Start(t.Context(), cluster.Options{Progress: os.Stderr})
+	c, err := cluster.Lease(t.Context(), t.Name(), cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,6 +134,9 @@ func (s *stage) link(plugin string) error {
 // startManager runs Holdfast's manager as a process of this machine. One that ran
 // before it is followed at its address.
 func (s *stage) startManager(ctx context.Context) error {
+	if err := manager.AwaitServed(ctx, s.cluster, "config/crd"); err != nil { // or it ends again
+		return err
+	}
 	o := manager.Options{Binary: s.binary, Dir: s.dir}
 	if s.manager != nil {
 		o.Webhooks = s.manager.Webhooks

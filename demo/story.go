@@ -141,7 +141,7 @@ func (st step) try(ctx context.Context, s *stage) (said string, ok bool, err err
 		select {
 		case <-ctx.Done():
 			return said, false, nil
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }

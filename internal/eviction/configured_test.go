@@ -19,13 +19,42 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// The parts of the configuration, one after the other on one cluster: what they
-// change is seen by whoever evicts.
+// configured is a cluster whose configuration changes.
+type configured struct {
+	*testkit.Env
+	// installed is the configuration that Holdfast is installed with.
+	installed string
+}
+
+// What the configuration says about evictions, one part after the other on one cluster.
 func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
+	c := &configured{Env: testkit.New(t, testkit.Options{})}
+	c.installed = status(t, c.Env).Configuration
+	t.Run("each part changes what becomes of an eviction", c.eachPart)
+	t.Run("the scope changes without a restart, and is reported", c.scopeIsReported)
+	t.Run("a second guard is reported", c.secondGuardIsReported)
+	t.Run("protected pods go past the deletion guard, or wait for it", c.protectedPods)
+	t.Run("pods in the cache need no question", c.cachedPods)
+}
+
+// afresh puts the configuration back, waits until the API server goes by it, and returns a namespace.
+func (c *configured) afresh(t testing.TB) string {
+	t.Helper()
+	configure(t, c.Env, "")
 	g := gomega.NewWithT(t)
-	kafkaDev, app := e.Namespace(t), e.Namespace(t)
+	g.Eventually(func() string { return status(t, c.Env).Configuration }, "180s", "100ms").Should(gomega.Equal(c.installed))
+	ns := c.Namespace(t)
+	p := pod(t, c.Env, ns, "probe-kafka-0", kafka("probe-kafka"))
+	g.Eventually(func() error { return evict(t, c.Env, ns, p.Name, dryRun) }, "180s", "100ms").
+		Should(gomega.MatchError(gomega.ContainSubstring(rolled.Message)))
+	return ns
+}
+
+// The parts of the configuration that change what becomes of an eviction.
+func (c *configured) eachPart(t *testing.T) {
+	e, g := c.Env, gomega.NewWithT(t)
+	kafkaDev, app := c.afresh(t), e.Namespace(t)
 	p, q := pod(t, e, kafkaDev, "my-cluster-kafka-0", kafka("my-cluster-kafka")), pod(t, e, app, "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	filtered := func() float64 { return e.Metric(t, "holdfast_eviction_namespace_filtered_total") }
 	passes := func() error { return evict(t, e, app, q.Name, dryRun) }
@@ -57,9 +86,13 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Apply(t, kafkaDev, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: kafka}, spec: {maxUnavailable: 0, selector: {matchLabels: {strimzi.io/kind: Kafka}}}}`)
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "pdb", "kafka", "-n", kafkaDev, "-o", "jsonpath={.status.observedGeneration}").Stdout
-	}, "180s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(func() int64 {
+		pdb, err := clientset(t, e).PolicyV1().PodDisruptionBudgets(kafkaDev).Get(t.Context(), "kafka", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pdb.Status.ObservedGeneration
+	}, "180s", "100ms").Should(gomega.BeEquivalentTo(1))
 	configure(t, e, "eviction: {drainCleaner: {denyEviction: false}}")
 	g.Eventually(func() error { return evict(t, e, kafkaDev, p.Name, nil) }, "180s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
 	g.Expect(annotations(t, e, kafkaDev, p.Name)).To(gomega.HaveKeyWithValue(rollAnnotation, "true"))
@@ -69,7 +102,7 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	g.Eventually(passes, "180s", "100ms").Should(gomega.Succeed())
 
 	t.Log("a policy, and no rules of the Drain Cleaner: the name of the webhook is Holdfast's own")
-	e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: stay}, spec: {match: {podSelector: {}}, verdict: {type: Deny, code: 403, message: stay}}}`)
+	e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: stay}, spec: {match: {namespaces: [`+app+`], podSelector: {}}, verdict: {type: Deny, code: 403, message: stay}}}`)
 	configure(t, e, "eviction: {drainCleaner: {enabled: false}}")
 	var err error
 	g.Eventually(func() bool {
@@ -85,7 +118,7 @@ func TestConfigured_whoeverEvictsSeesIt(t *testing.T) {
 	configure(t, e, "eviction: {mode: Warn}")
 	g.Eventually(func() string {
 		return e.Kubectl(t, "create", "--raw", "/api/v1/namespaces/"+app+"/pods/"+q.Name+"/eviction?dryRun=All", "-f", writeEviction(t, app, q.Name)).Stderr
-	}, "180s", "100ms").Should(gomega.ContainSubstring("Warning: EvictionPolicy stay: stay"))
+	}, "180s", "200ms").Should(gomega.ContainSubstring("Warning: EvictionPolicy stay: stay"))
 	if diff := cmp.Diff(map[string]string{"other": "kept"}, annotations(t, e, app, q.Name)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}

@@ -13,24 +13,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
-
-func guardOf(t testing.TB, e *testkit.Env) admissionregistrationv1.ValidatingWebhook {
-	t.Helper()
-	in, err := clientset(t, e).AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), admission.WebhookConfigurationName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range in.Webhooks {
-		if w.Name == "strimzi-drain-cleaner.strimzi.io" {
-			return w
-		}
-	}
-	t.Fatalf("there is no such webhook among %v", in.Webhooks)
-	return admissionregistrationv1.ValidatingWebhook{}
-}
 
 // What the API server is told is that of the Strimzi Drain Cleaner, but for the side
 // effects, which there are.

@@ -14,8 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/nodes"
 )
@@ -37,7 +39,11 @@ func shipped(t testing.TB, e *testkit.Env, name, namespace string) {
 	mine = strings.Replace(mine, "  match:\n", "  match:\n    namespaces: ["+namespace+"]\n", 1)
 	e.Apply(t, "", mine)
 	gomega.NewWithT(t).Eventually(func() string {
-		return e.Kubectl(t, "get", "evp", namespace, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`).Stdout
+		c := meta.FindStatusCondition(policyStatus(t, e, namespace).Conditions, v1alpha1.ConditionReady)
+		if c == nil {
+			return ""
+		}
+		return c.Reason
 	}, "180s", "100ms").Should(gomega.Equal("InForce"))
 }
 
@@ -95,9 +101,7 @@ func TestDrain_withThePolicyEndsByItselfInOneCall(t *testing.T) {
 	}
 	onceEach(t, roller, pods)
 	n.WaitGone(t, append(pods, other...)...)
-	gomega.NewWithT(t).Eventually(func() string {
-		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
-	}, "180s", "200ms").Should(gomega.BeElementOf("", "0"))
+	gomega.NewWithT(t).Eventually(waiting(t, e, ns), "180s", "200ms").Should(gomega.BeZero())
 	// Asking again for the pods by name, as a drainer that missed the move does,
 	// rolls none of them.
 	for _, p := range pods {
@@ -210,9 +214,7 @@ func TestDrain_ofAPrimaryWaitsForTheSwitchover(t *testing.T) {
 	}
 	drain := n.StartDrain(t, ns, "--timeout=180s")
 	n.WaitGone(t, pods[1])
-	gomega.NewWithT(t).Eventually(func() string {
-		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout
-	}, "180s", "200ms").Should(gomega.Equal("1"))
+	gomega.NewWithT(t).Eventually(waiting(t, e, ns), "180s", "200ms").Should(gomega.BeEquivalentTo(1))
 	if out := e.Kubectl(t, "label", "pod", "-n", ns, "pg-1", "--overwrite", "cnpg.io/instanceRole=replica"); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}

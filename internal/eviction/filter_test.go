@@ -27,10 +27,13 @@ func TestFilter_countsForTheSummary(t *testing.T) {
 
 func TestStuck_isBounded(t *testing.T) {
 	t.Parallel()
-	var s stuck
+	s := stuck{since: map[types.UID]time.Time{}}
 	now := time.Now()
-	for i := range mostStuck + 10 {
-		s.lasts(types.UID(fmt.Sprint(i)), now.Add(time.Duration(i)*time.Second))
+	for i := range mostStuck {
+		s.since[types.UID(fmt.Sprint(i))] = now.Add(time.Duration(i) * time.Second)
+	}
+	for i := range 10 {
+		s.lasts(types.UID(fmt.Sprint(mostStuck+i)), now.Add(time.Duration(mostStuck+i)*time.Second))
 	}
 	if len(s.since) > mostStuck {
 		t.Errorf("%d pods are remembered", len(s.since))

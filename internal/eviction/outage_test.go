@@ -33,6 +33,7 @@ func replicated(t testing.TB) (e *testkit.Env, first, second *manager.Process) {
 
 // A drain goes on while replicas come and go, and nothing is rolled twice.
 func TestOutage_oneOfTwoReplicasGoesDuringADrain(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -66,94 +67,100 @@ func TestOutage_oneOfTwoReplicasGoesDuringADrain(t *testing.T) {
 	}
 }
 
-func TestOutage_whileNobodyAnswers(t *testing.T) {
+// What becomes of an eviction while the API server does not let the guard write to the pod, and while there is
+// no guard: as upstream, and then as the configuration says.
+func TestOutage_nobodyAnswersOrThePodCannotBeWrittenTo(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
 	g := gomega.NewWithT(t)
-	ns := e.Namespace(t)
-	for _, name := range []string{"a-kafka-0", "a-kafka-1", "a-kafka-2"} {
+	ns, unwritable := e.Namespace(t), e.Namespace(t)
+	for _, name := range []string{"a-kafka-0", "a-kafka-1"} {
 		pod(t, e, ns, name, kafka("a-kafka"))
+		pod(t, e, unwritable, name, kafka("a-kafka"))
 	}
+	refuseWrites(t, e, unwritable)
+
+	t.Log("by default, while pods cannot be written to")
+	policiesThatCannotAct(t, e, unwritable)
+	if err := evict(t, e, unwritable, "a-kafka-0", nil); err != nil {
+		t.Errorf("the Drain Cleaner's rules let an eviction pass that they cannot act on: %v", err)
+	}
+
+	t.Log("by default, while nobody answers")
+	g.Expect(evict(t, e, ns, "a-kafka-0", dryRun)).To(gomega.MatchError(gomega.ContainSubstring("will be rolled")))
 	if err := e.Manager.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := evict(t, e, ns, "a-kafka-0", nil); err != nil {
 		t.Errorf("by default an eviction passes, as upstream: %v", err)
 	}
+
+	t.Log("where the configuration refuses, while pods cannot be written to")
+	if out := e.Kubectl(t, "delete", "lease", "-n", "holdfast-system", "holdfast-guard"); out.Code != 0 { // that of the dead one
+		t.Fatal(out.Stderr)
+	}
 	e.Manager = e.StartManager(t)
 	configure(t, e, "eviction: {onOutage: Refuse}")
 	inForce(t, e, "onOutage: Refuse\n  pods")
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "validatingwebhookconfiguration", "holdfast-guard", "-o",
-			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].failurePolicy}`).Stdout
-	}, "40s", "100ms").Should(gomega.Equal("Fail"))
+	failsClosed(t, e)
+	if err := evict(t, e, unwritable, "a-kafka-1", nil); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("with onOutage Refuse: %v, want a 429", err)
+	}
+
+	t.Log("where the configuration refuses, while nobody answers")
 	if err := e.Manager.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	g.Eventually(func() error { err = evict(t, e, ns, "a-kafka-1", dryRun); return err }, "180s", "100ms").ShouldNot(gomega.Succeed())
-	if err = evict(t, e, ns, "a-kafka-1", nil); err == nil || !strings.Contains(err.Error(), "failed calling webhook \"strimzi-drain-cleaner.strimzi.io\"") {
-		t.Errorf("where the configuration refuses: %v", err)
-	}
+	unanswered := gomega.MatchError(gomega.ContainSubstring(`failed calling webhook "strimzi-drain-cleaner.strimzi.io"`))
+	g.Eventually(func() error { return evict(t, e, ns, "a-kafka-1", dryRun) }, "180s", "100ms").Should(unanswered)
+	g.Expect(evict(t, e, ns, "a-kafka-1", nil)).To(unanswered)
 	e.Manager = e.StartManager(t)
-	g.Eventually(func() error { return evict(t, e, ns, "a-kafka-1", nil) }, "40s", "100ms").
+	g.Eventually(func() error { return evict(t, e, ns, "a-kafka-1", nil) }, "180s", "100ms").
 		Should(gomega.MatchError(gomega.ContainSubstring("will be rolled")))
 }
 
-// What becomes of an eviction when the API server does not let the guard write to
-// the pod.
-func TestOutage_thePodCannotBeWrittenTo(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
-	g := gomega.NewWithT(t)
-	ns := e.Namespace(t)
+// refuseWrites has the API server refuse what the guard writes to the pods of a namespace.
+func refuseWrites(t testing.TB, e *testkit.Env, namespace string) {
+	t.Helper()
 	e.Apply(t, "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: no-writes}, spec: {
-		matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [UPDATE]}]},
+		matchConstraints: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: `+namespace+`}},
+			resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [UPDATE]}]},
 		matchConditions: [{name: guard, expression: "request.userInfo.username.endsWith(':holdfast-guard')"}],
 		validations: [{expression: "false", message: not now, reason: Forbidden}]}}`)
 	e.Apply(t, "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: no-writes}, spec: {
 		policyName: no-writes, validationActions: [Deny]}}`)
+	gomega.NewWithT(t).Eventually(func() string {
+		return e.Kubectl(t, "label", "pod", "-n", namespace, "a-kafka-0", "x=y", "--dry-run=server", "--as="+guardUser).Stderr
+	}, "180s", "200ms").Should(gomega.ContainSubstring("not now"))
+}
+
+// policiesThatCannotAct each say themselves what becomes of an eviction then.
+func policiesThatCannotAct(t testing.TB, e *testkit.Env, namespace string) {
+	t.Helper()
 	for _, p := range []string{"Allow", "Refuse"} {
 		e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: EvictionPolicy, metadata: {name: `+strings.ToLower(p)+`}, spec: {onError: `+p+`,
 			match: {podSelector: {matchLabels: {policy: `+p+`}}}, action: {labels: {move: please}}, verdict: {type: Deny, message: wait}}}`)
-		pod(t, e, ns, "policy-"+strings.ToLower(p), map[string]string{"policy": p})
+		pod(t, e, namespace, "policy-"+strings.ToLower(p), map[string]string{"policy": p})
 	}
-	pod(t, e, ns, "a-kafka-0", kafka("a-kafka"))
-	pod(t, e, ns, "a-kafka-1", kafka("a-kafka"))
-	g.Eventually(func() string {
-		return e.Kubectl(t, "label", "pod", "-n", ns, "a-kafka-0", "x=y", "--dry-run=server", "--as="+guardUser).Stderr
-	}, "180s", "100ms").Should(gomega.ContainSubstring("not now"))
-
-	if err := evict(t, e, ns, "policy-refuse", nil); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "not now") {
+	g := gomega.NewWithT(t)
+	g.Eventually(func() error { return evict(t, e, namespace, "policy-refuse", dryRun) }, "180s", "100ms").Should(gomega.Satisfy(apierrors.IsTooManyRequests))
+	if err := evict(t, e, namespace, "policy-refuse", nil); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "not now") {
 		t.Errorf("a policy with onError Refuse: %v, want a 429 that says why", err)
 	}
 	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "evp", "refuse", "-o", "jsonpath={.status.lastError.message}").Stdout
-	}, "180s", "200ms").
-		Should(gomega.ContainSubstring("not now"))
-	if err := evict(t, e, ns, "policy-allow", nil); err != nil {
+		if last := policyStatus(t, e, "refuse").LastError; last != nil {
+			return last.Message
+		}
+		return ""
+	}, "180s", "200ms").Should(gomega.ContainSubstring("not now"))
+	if err := evict(t, e, namespace, "policy-allow", nil); err != nil {
 		t.Errorf("a policy with onError Allow: %v", err)
 	}
-	if err := evict(t, e, ns, "a-kafka-0", nil); err != nil {
-		t.Errorf("the Drain Cleaner's rules let an eviction pass that they cannot act on: %v", err)
-	}
-	configure(t, e, "eviction: {onOutage: Refuse}")
-	inForce(t, e, "onOutage: Refuse\n  pods")
-	if err := evict(t, e, ns, "a-kafka-1", nil); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("with onOutage Refuse: %v, want a 429", err)
-	}
-}
-
-// inForce waits until a configuration with the text is.
-func inForce(t testing.TB, e *testkit.Env, text string) {
-	t.Helper()
-	gomega.NewWithT(t).Eventually(func() string {
-		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
-	}, "40s", "100ms").Should(gomega.ContainSubstring(text))
 }
 
 // A manager that hangs is, for the API server, one that does not answer.
 func TestOutage_theManagerHangs(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
 	ns := e.Namespace(t)
@@ -170,10 +177,7 @@ func TestOutage_theManagerHangs(t *testing.T) {
 	resume(t, e.Manager)
 	configure(t, e, "eviction: {onOutage: Refuse}")
 	inForce(t, e, "onOutage: Refuse\n  pods")
-	gomega.NewWithT(t).Eventually(func() string {
-		return e.Kubectl(t, "get", "validatingwebhookconfiguration", "holdfast-guard", "-o",
-			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].failurePolicy}`).Stdout
-	}, "40s", "100ms").Should(gomega.Equal("Fail"))
+	failsClosed(t, e)
 	stop(t, e.Manager)
 	gomega.NewWithT(t).Eventually(func() error { return evict(t, e, ns, "a-kafka-1", dryRun) }, "180s", "100ms").
 		Should(gomega.MatchError(gomega.ContainSubstring("failed calling webhook")))

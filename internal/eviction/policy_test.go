@@ -4,6 +4,7 @@
 package eviction_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,7 +30,8 @@ func TestEvictionPolicy_holdsAPodAndReleasesIt(t *testing.T) {
 		t.Errorf("got %v, want a 429", err)
 	}
 	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath=waiting {.status.waiting}, matched {.status.matched}, denied {.status.denied}").Stdout
+		s := policyStatus(t, e, ns)
+		return fmt.Sprintf("waiting %d, matched %d, denied %d", s.Waiting, s.Matched, s.Denied)
 	}, "180s", "200ms").Should(gomega.Equal("waiting 1, matched 1, denied 1"), "dry runs count for nothing")
 	e.Kubectl(t, "annotate", "pod", "-n", ns, p.Name, "moved=yes")
 	if err := evict(t, e, ns, p.Name, nil); err != nil {
@@ -49,7 +51,7 @@ func TestEvictionPolicy_thatIsDeletedLetsGoOfItsPods(t *testing.T) {
 	if err := evict(t, e, ns, p.Name, nil); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("got %v, want a 429", err)
 	}
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", ns, "-o", "jsonpath={.status.waiting}").Stdout }, "180s", "100ms").Should(gomega.Equal("1"))
+	g.Eventually(waiting(t, e, ns), "180s", "100ms").Should(gomega.BeEquivalentTo(1))
 	if out := e.Kubectl(t, "delete", "evp", ns); out.Code != 0 {
 		t.Fatal(out.Stderr)
 	}
@@ -147,7 +149,7 @@ func TestEvictionPolicy_aDeadlineEnds(t *testing.T) {
 		t.Errorf("the first: %v, want a 429", err)
 	}
 	g.Eventually(func() error { return evict(t, e, ns, p.Name, nil) }, "180s", "500ms").Should(gomega.Succeed())
-	g.Eventually(func() string { return e.Kubectl(t, "get", "events", "-n", ns).Stdout }, "180s", "200ms").Should(gomega.ContainSubstring("EvictionOverdue"))
+	g.Eventually(reasons(t, e, ns), "180s", "200ms").Should(gomega.ContainElement("EvictionOverdue"))
 }
 
 func TestEvictionPolicy_belowEnforceOnlyTells(t *testing.T) {

@@ -4,20 +4,20 @@
 package eviction_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
 func TestRights_ofAListOfNamespacesAreEnoughToRespond(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
-	options, log := audited(t)
-	options.FeatureGates, options.RuntimeConfig = []string{"EvictionRequestAPI=true"}, []string{"lifecycle.k8s.io/v1alpha1=true"}
-	e := withListedRights(t, testkit.Options{Cluster: options, ManagerArgs: []string{"--feature-gates=+EvictionRequestResponder"}})
+	served := cluster.Options{FeatureGates: []string{"EvictionRequestAPI=true"}, RuntimeConfig: []string{"lifecycle.k8s.io/v1alpha1=true"}}
+	e := withListedRights(t, testkit.Options{Cluster: served, ManagerArgs: []string{"--feature-gates=+EvictionRequestResponder"}})
 	g := gomega.NewWithT(t)
 	p := pod(t, e, "kafka-prod", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	e.Apply(t, "kafka-prod", `{apiVersion: lifecycle.k8s.io/v1alpha1, kind: Eviction, metadata: {name: e, labels: {eviction.holdfast.dev/guard: responder}},
@@ -30,7 +30,7 @@ func TestRights_ofAListOfNamespacesAreEnoughToRespond(t *testing.T) {
 	g.Eventually(func() string {
 		return e.Kubectl(t, "get", "evictions.lifecycle.k8s.io/e", "-n", "kafka-prod", "-o", "jsonpath={.status.responders[0].message}").Stdout
 	}, "180s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
-	if got := forbidden(t, log); len(got) > 0 {
-		t.Errorf("requests that the API server refused:\n%s", strings.Join(got, "\n"))
+	if got := forbidden(t, e); got > 0 {
+		t.Errorf("the API server refused %v requests of the guard", got)
 	}
 }

@@ -6,51 +6,29 @@ package eviction_test
 import (
 	"net/http"
 	"os"
-	"slices"
-	"strings"
+	"strconv"
 	"testing"
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
-	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
 // guardUser is who the guard is to the API server.
 const guardUser = testkit.GuardUser
 
-// forbidden are the requests of the guard that the API server has refused, as its
-// audit log has them.
-func forbidden(t testing.TB, log *auditlog.Log) []string {
+// forbidden is how many requests of the guard the API server has refused for want of a right, as the guard's
+// clients count them.
+func forbidden(t testing.TB, e *testkit.Env) float64 {
 	t.Helper()
-	events, err := log.Events()
-	if err != nil {
-		t.Fatal(err)
+	if all := e.Metric(t, "rest_client_requests_total"); all == 0 {
+		t.Fatal("the guard does not count its requests")
 	}
-	var out []string
-	for _, e := range events {
-		what := e.Verb + " " + e.RequestURI
-		if e.ResponseStatus.Code == http.StatusForbidden && e.User.Username == guardUser && !slices.Contains(out, what) {
-			out = append(out, what)
-		}
-	}
-	return out
-}
-
-// audited is an API server that logs the answer to each request of a service
-// account.
-func audited(t testing.TB) (cluster.Options, *auditlog.Log) {
-	t.Helper()
-	log, options, err := auditlog.New(t.TempDir(), auditv1.PolicyRule{Level: auditv1.LevelMetadata, UserGroups: []string{"system:serviceaccounts"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return options, log
+	return e.Metric(t, "rest_client_requests_total", testkit.Label("code", strconv.Itoa(http.StatusForbidden)))
 }
 
 // withListedRights is an Env whose guard has rights to the pods of a list of
@@ -78,8 +56,7 @@ func withListedRights(t testing.TB, o testkit.Options) *testkit.Env {
 
 func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 	t.Parallel()
-	options, log := audited(t)
-	e := withListedRights(t, testkit.Options{Cluster: options})
+	e := withListedRights(t, testkit.Options{})
 	g := gomega.NewWithT(t)
 	guarded := pod(t, e, "kafka-prod", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	g.Eventually(func() error { return evict(t, e, "kafka-prod", guarded.Name, dryRun) }, "180s", "200ms").ShouldNot(gomega.Succeed())
@@ -97,28 +74,16 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 	if err := evict(t, e, "kafka-dev", held.Name, nil); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("got %v, want a 429", err)
 	}
-	g.Eventually(func() string { return e.Kubectl(t, "get", "evp", "db", "-o", "jsonpath={.status.waiting}").Stdout }, "180s", "200ms").Should(gomega.Equal("1"))
-	g.Eventually(func() string { return e.Kubectl(t, "get", "events", "-n", "kafka-dev").Stdout }, "180s", "200ms").Should(gomega.ContainSubstring("Asked"))
+	g.Eventually(waiting(t, e, "db"), "180s", "200ms").Should(gomega.BeEquivalentTo(1))
+	g.Eventually(reasons(t, e, "kafka-dev"), "180s", "200ms").Should(gomega.ContainElement("Asked"))
 	free := pod(t, e, "app", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
 	if err := evict(t, e, "app", free.Name, nil); err != nil {
 		t.Errorf("an eviction out of scope: %v", err)
 	}
 	configure(t, e, "deletion: {mode: 'Off'}\neviction: {pods: Cached}")
 	inForce(t, e, "pods: Cached")
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`).Stdout
-	}, "180s", "200ms").Should(gomega.Equal("Holdfast works as configured"))
-	if got := forbidden(t, log); len(got) > 0 {
-		t.Errorf("requests that the API server refused:\n%s", strings.Join(got, "\n"))
-	}
-}
-
-// configure replaces the configuration.
-func configure(t testing.TB, e *testkit.Env, text string) {
-	t.Helper()
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "holdfast-system", Name: "holdfast"}}
-	cm.Data = map[string]string{"config.yaml": "apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\n" + text + "\n"}
-	if err := e.Client.Update(t.Context(), cm); err != nil {
-		t.Fatal(err)
+	g.Eventually(condition(t, e, v1alpha1.ConditionReady), "180s", "200ms").Should(gomega.HaveSuffix(" Holdfast works as configured"))
+	if got := forbidden(t, e); got > 0 {
+		t.Errorf("the API server refused %v requests of the guard", got)
 	}
 }

@@ -15,40 +15,26 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// condition reads reason and message of a condition of Holdfast.
-func condition(t testing.TB, e *testkit.Env, kind string) func() string {
-	t.Helper()
-	return func() string {
-		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o",
-			`jsonpath={.status.conditions[?(@.type=="`+kind+`")].reason} {.status.conditions[?(@.type=="`+kind+`")].message}`).Stdout
-	}
-}
-
-func TestScope_changesWithoutARestartAndIsReported(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
-	g := gomega.NewWithT(t)
-	ns := e.Namespace(t)
+func (c *configured) scopeIsReported(t *testing.T) {
+	e, g, ns := c.Env, gomega.NewWithT(t), c.afresh(t)
 	for _, name := range []string{"a-kafka-0", "a-kafka-1", "a-kafka-2"} {
 		pod(t, e, ns, name, kafka("a-kafka"))
 	}
 	calls := func() float64 { return e.Metric(t, "holdfast_eviction_reviews_total") }
 	filtered := func() float64 { return e.Metric(t, "holdfast_eviction_namespace_filtered_total") }
+	called, left := calls(), filtered()
 
 	configure(t, e, "eviction: {scope: {namespaces: ['kafka-*', '!kafka-x', no-such]}}")
 	inForce(t, e, "kafka-x")
 	if err := evict(t, e, ns, "a-kafka-0", nil); err != nil {
 		t.Errorf("a namespace that no pattern has: %v", err)
 	}
-	if calls() != 0 || filtered() != 1 {
-		t.Errorf("%v reviews, %v filtered; want the handler to let it go", calls(), filtered())
+	if calls() != called || filtered() != left+1 {
+		t.Errorf("%v reviews, %v filtered; want the handler to let it go", calls()-called, filtered()-left)
 	}
 	// The same in the API server: the eviction never leaves it.
 	configure(t, e, "eviction: {filter: Selector, scope: {namespaces: ['kafka-*', '!kafka-x']}}")
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "validatingwebhookconfiguration", "holdfast-guard", "-o",
-			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].matchConditions}`).Stdout
-	}, "180s", "100ms").Should(gomega.ContainSubstring("kafka-"))
+	g.Eventually(func() string { return matchExpressions(t, e) }, "180s", "100ms").Should(gomega.ContainSubstring("kafka-"))
 	g.Eventually(func() float64 { // until the API server has it
 		before := filtered()
 		if err := evict(t, e, ns, "a-kafka-1", dryRun); err != nil {
@@ -69,18 +55,18 @@ func TestScope_changesWithoutARestartAndIsReported(t *testing.T) {
 	configure(t, e, "eviction: {scope: {namespaces: ["+ns+", no-such]}}") // sooner than the next look
 	g.Eventually(condition(t, e, "EvictionScopeServed"), "180s", "200ms").Should(gomega.HavePrefix("Served"))
 	configure(t, e, "eviction: {mode: 'Off'}")
-	g.Eventually(condition(t, e, "EvictionScopeServed"), "180s", "200ms").Should(gomega.Equal(" "))
+	g.Eventually(condition(t, e, "EvictionScopeServed"), "180s", "200ms").Should(gomega.Equal("none"))
 }
 
-func TestSecondGuard_isReported(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
-	g := gomega.NewWithT(t)
+func (c *configured) secondGuardIsReported(t *testing.T) {
+	c.afresh(t)
+	e, g := c.Env, gomega.NewWithT(t)
 	g.Eventually(condition(t, e, "EvictionGuardAlone"), "180s", "200ms").Should(gomega.HavePrefix("Alone"))
 	e.Apply(t, "", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: strimzi-drain-cleaner},
 		webhooks: [{name: strimzi-drain-cleaner.strimzi.io, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, timeoutSeconds: 5,
 			clientConfig: {service: {namespace: strimzi-drain-cleaner, name: strimzi-drain-cleaner, path: /drainer, port: 443}},
 			rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods/eviction], scope: Namespaced}]}]}`)
+	defer e.Kubectl(t, "delete", "validatingwebhookconfiguration", "strimzi-drain-cleaner")
 	configure(t, e, "eviction: {requestTimeout: 3s}") // sooner than the next look
 	g.Eventually(condition(t, e, "EvictionGuardAlone"), "180s", "200ms").
 		Should(gomega.HavePrefix("SecondGuard there should be one in a cluster, and evictions are also sent to strimzi-drain-cleaner"))
@@ -90,10 +76,8 @@ func TestSecondGuard_isReported(t *testing.T) {
 }
 
 // Neither without the deletion guard's consent nor for ever.
-func TestProtectedPods(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
-	ns := e.Namespace(t)
+func (c *configured) protectedPods(t *testing.T) {
+	e, ns := c.Env, c.afresh(t)
 	for _, name := range []string{"first", "second"} {
 		pod(t, e, ns, name, map[string]string{"holdfast.dev/deletion-protected": "Always"})
 	}
@@ -111,11 +95,8 @@ func TestProtectedPods(t *testing.T) {
 	}
 }
 
-func TestCachedPods_needNoQuestion(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
-	g := gomega.NewWithT(t)
-	ns := e.Namespace(t)
+func (c *configured) cachedPods(t *testing.T) {
+	e, g, ns := c.Env, gomega.NewWithT(t), c.afresh(t)
 	configure(t, e, "eviction: {pods: Cached}")
 	inForce(t, e, "pods: Cached")
 	held := pod(t, e, ns, "a-kafka-0", kafka("a-kafka"))
@@ -126,6 +107,7 @@ func TestCachedPods_needNoQuestion(t *testing.T) {
 	patches := func() float64 {
 		return e.Metric(t, "holdfast_eviction_pod_patches_total")
 	}
+	written := patches()
 	// The watch has seen the pods once an eviction costs no question.
 	g.Eventually(func() float64 {
 		before := gets()
@@ -149,7 +131,7 @@ func TestCachedPods_needNoQuestion(t *testing.T) {
 		_ = evict(t, e, ns, held.Name, nil)
 		return patches() - before
 	}, "180s", "100ms").Should(gomega.BeZero())
-	if patches() < 1 {
+	if patches() == written {
 		t.Error("nothing was written")
 	}
 }

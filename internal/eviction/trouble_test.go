@@ -34,6 +34,7 @@ type trouble struct {
 // What goes wrong while pods wait for their operator, one after the other in one
 // cluster.
 func TestOutage_whilePodsWait(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := service.New(t)
 	c := &trouble{all: t, service: s, Env: testkit.New(t, testkit.Options{NoManager: true, ManagerArgs: []string{
@@ -46,10 +47,7 @@ func TestOutage_whilePodsWait(t *testing.T) {
 	c.start()
 	c.nodes = nodes.Start(t, c.Env)
 	c.nodes.Add(t, "spare")
-	gomega.NewWithT(t).Eventually(func() string {
-		return c.Kubectl(t, "get", "validatingwebhookconfiguration", "holdfast-guard", "-o",
-			`jsonpath={.webhooks[?(@.name=="strimzi-drain-cleaner.strimzi.io")].failurePolicy}`).Stdout
-	}, "180s", "100ms").Should(gomega.Equal("Fail"))
+	failsClosed(t, c.Env)
 
 	t.Run("the API server does not take what the guard writes", c.writesFail)
 	t.Run("the only replica is killed and started again", c.nobodyAnswers)
@@ -145,15 +143,13 @@ func (c *trouble) nobodyAnswers(t *testing.T) {
 // without a guard they go as if there had never been one.
 func (c *trouble) anotherLeads(t *testing.T) {
 	pods := c.brokers(t, "waiting", 3)
-	waiting := func() string {
-		return c.Kubectl(t, "get", "evp", pods[0].Namespace, "-o", "jsonpath={.status.waiting}").Stdout
-	}
+	held := waiting(t, c.Env, pods[0].Namespace)
 	g := gomega.NewWithT(t)
 	drain := c.nodes.StartDrain(t, "waiting", "--timeout=180s")
 	for _, p := range pods {
 		hears(t, drain, p, "Strimzi's operator moves the pod")
 	}
-	g.Eventually(waiting, "180s", "100ms").Should(gomega.Equal("3"))
+	g.Eventually(held, "180s", "100ms").Should(gomega.BeEquivalentTo(3))
 	leader := c.Manager
 	c.start()
 	if err := leader.Stop(); err != nil {
@@ -162,7 +158,7 @@ func (c *trouble) anotherLeads(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), pods[0]); err != nil {
 		t.Fatal(err)
 	}
-	g.Eventually(waiting, "180s", "100ms").Should(gomega.Equal("2"), "nobody goes on counting what waits")
+	g.Eventually(held, "180s", "100ms").Should(gomega.BeEquivalentTo(2), "nobody goes on counting what waits")
 
 	configure(t, c.Env, "eviction: {mode: 'Off'}")
 	if out := drain.Wait(t); out.Code != 0 {

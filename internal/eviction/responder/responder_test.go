@@ -16,6 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -47,10 +48,21 @@ func (p player) get(pod string) *corev1.Pod {
 	return out
 }
 
+const rolled = "The pod will be rolled by the Strimzi Cluster Operator"
+
+var kafka = map[string]string{"strimzi.io/kind": "Kafka", "strimzi.io/name": "my-cluster-kafka"}
+
+// The gate is off, on, off and on again for some namespaces, one after the other on one cluster.
 func TestResponder(t *testing.T) {
 	t.Parallel()
-	e := testkit.New(t, testkit.Options{Cluster: served, ManagerArgs: []string{gateOn}})
+	e := testkit.New(t, testkit.Options{Cluster: served})
+	t.Run("with the gate off it touches nothing, and turns on live", func(t *testing.T) { turnsOnLive(t, e) })
+	t.Run("with the gate on", func(t *testing.T) { responds(t, e) })
+	t.Run("turned off it touches nothing, and with a scope only what is in it", func(t *testing.T) { turnsOffLive(t, e) })
+}
 
+// responds leaves the gate on.
+func responds(t *testing.T, e *testkit.Env) {
 	t.Run("a pod is held until its operator has deleted it", func(t *testing.T) {
 		t.Parallel()
 		g, p := gomega.NewWithT(t), newPlayer(t, e)
@@ -69,8 +81,13 @@ func TestResponder(t *testing.T) {
 		if got := p.get(pod.Name); got.Annotations["move"] != "please" || got.Labels[v1alpha1.EvictingLabel] != "deny" {
 			t.Errorf("the operator has not been asked: %v, %v", got.Annotations, got.Labels)
 		}
-		g.Eventually(func() string { return e.Kubectl(t, "get", "evp", "deny", "-o", "jsonpath={.status}").Stdout }, "180s", "200ms").
-			Should(gomega.And(gomega.ContainSubstring(`"waiting":`), gomega.ContainSubstring(`"matched":`)))
+		g.Eventually(func() bool {
+			evp := &v1alpha1.EvictionPolicy{}
+			if err := e.Client.Get(t.Context(), client.ObjectKey{Name: "deny"}, evp); err != nil {
+				t.Fatal(err)
+			}
+			return evp.Status.Waiting > 0 && evp.Status.Matched > 0
+		}, "180s", "200ms").Should(gomega.BeTrue())
 
 		if err := p.client.CoreV1().Pods(p.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -110,9 +127,9 @@ func TestResponder(t *testing.T) {
 	t.Run("a Kafka pod is held by the rules of the Drain Cleaner", func(t *testing.T) {
 		t.Parallel()
 		g, p := gomega.NewWithT(t), newPlayer(t, e)
-		pod := p.pod("my-cluster-kafka-0", map[string]string{"strimzi.io/kind": "Kafka", "strimzi.io/name": "my-cluster-kafka"})
+		pod := p.pod("my-cluster-kafka-0", kafka)
 		p.evict(pod)
-		g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "180s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
+		g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "180s", "200ms").Should(gomega.Equal(rolled))
 		if got := p.get(pod.Name).Annotations[v1alpha1.StrimziRollAnnotation]; got != v1alpha1.StrimziRollValue {
 			t.Errorf("the operator has not been asked")
 		}
@@ -128,11 +145,9 @@ func TestResponder(t *testing.T) {
 	})
 }
 
-func TestResponder_withTheGateOffTouchesNothingAndTurnsOnLive(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{Cluster: served})
+// turnsOnLive leaves the gate on.
+func turnsOnLive(t *testing.T, e *testkit.Env) {
 	g, p := gomega.NewWithT(t), newPlayer(t, e)
-	kafka := map[string]string{"strimzi.io/kind": "Kafka", "strimzi.io/name": "my-cluster-kafka"}
 	pod := p.pod("my-cluster-kafka-0", kafka)
 	p.evict(pod)
 	version := func() string {
@@ -147,11 +162,13 @@ func TestResponder_withTheGateOffTouchesNothingAndTurnsOnLive(t *testing.T) {
 		t.Error("the pod was written to")
 	}
 	configure(t, e, "featureGates: {EvictionRequestResponder: true}")
-	g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "180s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
+	g.Eventually(func() string { m, _ := p.message(pod.Name); return m }, "180s", "200ms").Should(gomega.Equal(rolled))
+}
+
+func turnsOffLive(t *testing.T, e *testkit.Env) {
+	g, p := gomega.NewWithT(t), newPlayer(t, e)
 	configure(t, e, "featureGates: {EvictionRequestResponder: false}")
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
-	}, "180s", "200ms").Should(gomega.ContainSubstring("EvictionRequestResponder: false"))
+	g.Eventually(configuration(t, e), "180s", "200ms").Should(gomega.ContainSubstring("EvictionRequestResponder: false"))
 	other := p.pod("my-cluster-kafka-1", kafka)
 	p.evict(other)
 	g.Consistently(func() bool { return p.reported(other.Name).HeartbeatTime == nil }, "5s", "500ms").Should(gomega.BeTrue())
@@ -161,7 +178,7 @@ func TestResponder_withTheGateOffTouchesNothingAndTurnsOnLive(t *testing.T) {
 	configure(t, e, "featureGates: {EvictionRequestResponder: true}\neviction: {scope: {namespaceSelector: {matchLabels: {team: streams}}}}")
 	inScope := in.pod("my-cluster-kafka-0", kafka)
 	in.evict(inScope)
-	g.Eventually(func() string { m, _ := in.message(inScope.Name); return m }, "180s", "200ms").Should(gomega.Equal("The pod will be rolled by the Strimzi Cluster Operator"))
+	g.Eventually(func() string { m, _ := in.message(inScope.Name); return m }, "180s", "200ms").Should(gomega.Equal(rolled))
 	if p.reported(other.Name).HeartbeatTime != nil {
 		t.Error("it responds in a namespace that is out of scope")
 	}
@@ -191,10 +208,20 @@ func TestResponder_withoutTheAPIEverythingElseWorks(t *testing.T) {
 	}
 	g.Eventually(said, "180s", "200ms").Should(gomega.Equal(1))
 	configure(t, e, "featureGates: {EvictionRequestResponder: true}") // looks again
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "holdfast", "holdfast", "-o", "jsonpath={.status.configuration}").Stdout
-	}, "180s", "200ms").Should(gomega.ContainSubstring("EvictionRequestResponder"))
+	g.Eventually(configuration(t, e), "180s", "200ms").Should(gomega.ContainSubstring("EvictionRequestResponder"))
 	g.Consistently(said, "3s", "500ms").Should(gomega.Equal(1))
+}
+
+// configuration reads the one that is in force.
+func configuration(t testing.TB, e *testkit.Env) func() string {
+	t.Helper()
+	return func() string {
+		in := &v1alpha1.Holdfast{}
+		if err := e.Client.Get(t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, in); err != nil {
+			t.Fatal(err)
+		}
+		return in.Status.Configuration
+	}
 }
 
 // configure replaces the configuration.

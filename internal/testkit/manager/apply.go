@@ -35,15 +35,7 @@ const (
 // Apply is "kubectl apply --server-side" of files, and of the files in folders, below the root of the module,
 // without a process of its own. It waits until the kinds that are defined there are served.
 func Apply(ctx context.Context, c *cluster.Cluster, paths ...string) error {
-	config, err := c.RestConfig()
-	if err != nil {
-		return err
-	}
-	writer, err := client.New(config, client.Options{})
-	if err != nil {
-		return fmt.Errorf("make client: %w", err)
-	}
-	objects, err := read(paths)
+	writer, objects, err := prepare(c, paths)
 	if err != nil {
 		return err
 	}
@@ -61,9 +53,39 @@ func Apply(ctx context.Context, c *cluster.Cluster, paths ...string) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	return awaitServed(ctx, writer, objects)
+}
+
+// AwaitServed waits until the kinds are served that are defined in files, and in the files in folders, which
+// somebody else has applied.
+func AwaitServed(ctx context.Context, c *cluster.Cluster, paths ...string) error {
+	reader, objects, err := prepare(c, paths)
+	if err != nil {
+		return err
+	}
+	return awaitServed(ctx, reader, objects)
+}
+
+func prepare(c *cluster.Cluster, paths []string) (client.Client, []*unstructured.Unstructured, error) {
+	config, err := c.RestConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	made, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("make client: %w", err)
+	}
+	objects, err := read(paths)
+	return made, objects, err
+}
+
+var definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// awaitServed waits until all custom resources that are defined among the objects can be listed.
+func awaitServed(ctx context.Context, reader client.Client, objects []*unstructured.Unstructured) error {
 	for _, o := range objects {
 		if o.GroupVersionKind().GroupKind() == definition {
-			if err := awaitServed(ctx, writer, o); err != nil {
+			if err := awaitList(ctx, reader, o); err != nil {
 				return err
 			}
 		}
@@ -71,10 +93,8 @@ func Apply(ctx context.Context, c *cluster.Cluster, paths ...string) error {
 	return nil
 }
 
-var definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-
-// awaitServed waits until all versions of a custom resource can be listed.
-func awaitServed(ctx context.Context, reader client.Client, crd *unstructured.Unstructured) error {
+// awaitList waits until all versions of a custom resource can be listed.
+func awaitList(ctx context.Context, reader client.Client, crd *unstructured.Unstructured) error {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
