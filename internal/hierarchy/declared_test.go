@@ -144,9 +144,7 @@ func TestDeclared_anAnchorThatMustNotGo(t *testing.T) {
 	d.synced(d.commit("anchor"))
 	d.see("anchor p/s", "Ok")
 	d.Apply(t, d.name("s"), `{apiVersion: v1, kind: ConfigMap, metadata: {name: precious, labels: {holdfast.dev/deletion-protected: Always}}}`)
-	d.Eventually(func() string {
-		return d.Kubectl(t, "delete", "subns", d.name("s"), "-n", d.name("p"), "--dry-run=server").Stderr
-	}, patience, often).Should(gomega.ContainSubstring("configmaps/precious"))
+	d.Eventually(func() string { return d.refusal("anchor", "p/s") }, patience, often).Should(gomega.ContainSubstring("configmaps/precious"))
 	none := d.commit()
 	d.complains("KNV2009: failed to prune SubnamespaceAnchor.hnc.x-k8s.io, " + d.name("p") + "/" + d.name("s"))
 	d.complains("configmaps/precious")

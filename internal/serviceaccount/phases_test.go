@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -142,8 +143,7 @@ func TestOperator_thatRunsBesideHoldfast(t *testing.T) {
 	}
 	r.runs(t, "{mode: Enforce}", "--feature-gates=+ServiceAccountPatching")
 	r.becomes("shop-connect", "@a=strimzis @b=ours")
-	r.Eventually(func() string { return r.Kubectl(t, "get", "holdfast", "holdfast", "-o", "yaml").Stdout }).
-		WithTimeout(patience).Should(gomega.ContainSubstring("reason: SecondWriter"))
+	r.Eventually(func() string { return r.kept().Reason }).WithTimeout(patience).WithPolling(often).Should(gomega.Equal(v1alpha1.ReasonSecondWriter))
 	before := r.account("shop-connect")
 	r.fence("beside")
 	same(t, before, r.account("shop-connect"))
@@ -157,9 +157,7 @@ func TestOperator_thatRunsBesideHoldfast(t *testing.T) {
 	// It has gone: what it has set is Holdfast's now.
 	gone("second")
 	r.becomes("shop-connect", "@a=ours @b=ours")
-	r.Eventually(func() string {
-		return r.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="ServiceAccountsKept")].reason}`).Stdout
-	}).WithTimeout(patience).Should(gomega.Equal("Alone"))
+	r.Eventually(func() string { return r.kept().Reason }).WithTimeout(patience).WithPolling(often).Should(gomega.Equal(v1alpha1.ReasonAlone))
 	r.apply(connect("shop", "c: ours"))
 	r.becomes("shop-connect", "@c=ours")
 }
@@ -168,6 +166,7 @@ func TestOperator_thatRunsBesideHoldfast(t *testing.T) {
 // deletes. In the end every account is as its object wants it, and a start finds
 // nothing to write.
 func TestKilled_betweenAnyTwoWrites(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := own(t)
 	const n = 40

@@ -17,6 +17,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +25,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/plan"
 )
 
-// kind defines one of a test's own, with a spec of any shape, and returns its group.
+// kind defines one of a test's own, with a spec of any shape, and returns its group once it is served.
 func (r *rig) kind(name string) (group string) {
 	r.t.Helper()
 	group = r.namespace + ".example.com"
@@ -44,6 +45,11 @@ spec:
 `, name, strings.ToLower(name), group))
 	crd := strings.ToLower(name) + "s." + group
 	r.atEnd(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), crd)
+	r.Eventually(func() error {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: name})
+		return r.Client.List(r.t.Context(), list, client.InNamespace(r.namespace))
+	}).WithTimeout(patience).WithPolling(often).Should(gomega.Succeed())
 	return group
 }
 

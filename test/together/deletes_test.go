@@ -98,7 +98,7 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 			r.Consistently(r.terminating, "2s", "500ms").Should(gomega.BeEmpty())
 
 			r.done(tt.free)
-			r.Eventually(func() string { return r.kubectl(tt.delete).Stderr }, patience, often).Should(gomega.BeEmpty())
+			r.Eventually(func() string { return r.kubectl(tt.delete).Stderr }, patience, slower).Should(gomega.BeEmpty())
 			for _, what := range tt.gone {
 				r.gone(what)
 			}
