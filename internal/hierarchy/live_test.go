@@ -153,7 +153,7 @@ func (r *rig) standsBy() {
 			last := before
 			before = r.Writes(r.t)
 			return before - last
-		}, patience, "1s").Should(gomega.BeNumerically("<=", 1), still)
+		}, patience, "1s").Should(gomega.BeNumerically("<=", 2), still)
 		r.run(`
 			past set cm b/x {"data":{"v":"mine"}}
 			set cm a/y {"data":{"v":"2"}}
