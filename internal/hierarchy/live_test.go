@@ -5,7 +5,6 @@ package hierarchy_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -67,8 +66,8 @@ func TestLive(t *testing.T) {
 		{name: "weak point 8: without the webhooks' configurations all is copied, and they come back", do: (*rig).withoutWebhooks},
 		{name: "weak point 9: many kinds come and go at once", do: (*rig).manyKinds, long: true},
 		{name: "weak point 19: kinds that are not copied are not watched", do: func(r *rig) { r.watches(log) }, long: true},
-		{name: "a CRD of anchors that goes deletes no subnamespace", do: (*rig).anchorsGo},
-		{name: "a CRD of HierarchyConfigurations that goes changes nothing", do: (*rig).hierarchyGoes},
+		{name: "a CRD of anchors that goes deletes no subnamespace", do: (*rig).anchorsGo, long: true},
+		{name: "a CRD of HierarchyConfigurations that goes changes nothing", do: (*rig).hierarchyGoes, long: true},
 		{name: "all CRDs that go change nothing", do: (*rig).allGo},
 		{name: "weak point 2: who does not know the trees is not ready", do: (*rig).notReady},
 	} {
@@ -225,65 +224,6 @@ func (r *rig) whileDown() {
 	`, sources-1))
 	r.Expect(r.copies("cm", "many7")).To(gomega.ConsistOf("a", "b<a", "late<a", "new<a", "s<a"))
 	r.say("mode: Enforce")
-}
-
-func (r *rig) manyKinds() {
-	r.run("tree a b<a")
-	kinds := []string{"one", "two", "three", "four"}
-	for _, k := range kinds {
-		r.run("kind " + k + "\nput " + k + " a/x v=1")
-	}
-	for round := range 6 {
-		mode := []string{"Propagate", "Remove", "Propagate", "Ignore", "AllowPropagate", "Propagate"}[round]
-		for _, k := range kinds {
-			r.run("mode " + k + "s " + mode + "\nput " + k + " a/y" + fmt.Sprint(round) + " v=1")
-		}
-	}
-	for _, k := range kinds {
-		r.run(`
-			see copies ` + k + ` x: a b<a
-			see copies ` + k + ` y3: a b<a
-			see counts ` + k + `s: Propagate, 7 copies, 7 sources
-			mode ` + k + `s -
-		`)
-	}
-	text, err := os.ReadFile(r.Manager.LogFile)
-	r.Expect(err).NotTo(gomega.HaveOccurred())
-	if _, race, found := strings.Cut(string(text), "DATA RACE"); found {
-		r.t.Errorf("a data race: %s", race[:min(6000, len(race))])
-	}
-}
-
-// watches looks at the watches of whole objects that have ended.
-func (r *rig) watches(log *auditlog.Log) {
-	ended := func(resource string) (n int) {
-		events, err := log.Events()
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		for _, e := range events {
-			if e.ObjectRef.Resource == resource && !strings.Contains(e.RequestURI, "labelSelector") {
-				n++
-			}
-		}
-		return n
-	}
-	r.run("tree a b<a\nput limits a/x\nsee copies limits x: a b<a")
-	before := ended("limitranges")
-	r.mode("", "limitranges", "Ignore")
-	r.Eventually(func() int { return ended("limitranges") }, patience, often).Should(gomega.Equal(before + 1))
-	r.mode("", "limitranges", "Remove")
-	r.run("see copies limits x: a")
-	r.mode("", "limitranges", "-")
-	r.Eventually(func() int { return ended("limitranges") }, patience, often).Should(gomega.Equal(before + 2))
-	// With the process all of its watches end.
-	if err := r.Manager.Stop(); err != nil {
-		r.t.Fatal(err)
-	}
-	r.Eventually(func() int { return ended("configmaps") }, patience, often).Should(gomega.BeNumerically(">", 0))
-	r.Expect(ended("resourcequotas")).To(gomega.Equal(0), "a kind that is ignored was watched")
-	r.Expect(ended("limitranges")).To(gomega.Equal(before+2), "a kind that is not copied any more was watched")
-	r.restart()
 }
 
 // restart starts a manager after another one, and waits until the API server asks it.
