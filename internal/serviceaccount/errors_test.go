@@ -240,6 +240,7 @@ func (r *rig) accountsMayNotBeRead(t *testing.T, keep string) {
 // Where Holdfast may not read a kind it says so, others go on, and what somebody else
 // may have is left to them until it is known; that ends by itself.
 func TestErrors_aKindThatMayNotBeRead(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := own(t)
 	group := r.kind("Shop")
