@@ -62,6 +62,14 @@ func (r *rig) accountWrites() float64 {
 	return r.Metric(r.t, "holdfast_serviceaccount_writes_total")
 }
 
+// writtenByFence waits until the write of a fence is counted, which is a moment after it can be seen, and returns
+// all writes to accounts.
+func (r *rig) writtenByFence() float64 {
+	r.t.Helper()
+	r.Eventually(r.accountWrites).WithTimeout(patience).WithPolling(often).Should(gomega.BeNumerically(">", 0))
+	return r.accountWrites()
+}
+
 // TestGate goes through the phases of seed 003: by the releases that they come with,
 // and by turning the gate off and on.
 func TestGate_inItsPhases(t *testing.T) {
@@ -92,7 +100,7 @@ func TestGate_inItsPhases(t *testing.T) {
 	if got := r.custom("hand-connect"); got != "team=shop @a=one @mine=too" {
 		t.Errorf("turned off again: got %q, want it as it was", got)
 	}
-	if n := r.accountWrites(); n != 1 { // that of the fence
+	if n := r.writtenByFence(); n != 1 {
 		t.Errorf("turned off again: %v accounts written, want 1", n)
 	}
 
@@ -209,7 +217,7 @@ func TestKilled_betweenAnyTwoWrites(t *testing.T) {
 	}
 	start()
 	r.fence("after")
-	if got := r.accountWrites(); got != 1 {
+	if got := r.writtenByFence(); got != 1 {
 		t.Errorf("a start with nothing to do wrote %v accounts, want only that of the fence", got)
 	}
 }

@@ -231,14 +231,15 @@ func TestFight_isReportedAndNotFought(t *testing.T) {
 	r.becomes("s-front", "quiet=1 tier=gold")
 	rounds := 0
 	r.Eventually(func() []string {
-		if a := r.account("s-front"); a.Labels["tier"] == "gold" { // also when it was told before Holdfast saw its own last write
+		told := r.events("Shop", "s", ReasonFight)
+		if a := r.account("s-front"); a.Labels["tier"] == "gold" { // also the last that Holdfast sets, with which it is told
 			a.Labels["tier"] = "lead"
 			if r.Client.Update(t.Context(), a, client.FieldOwner("rival")) == nil {
 				rounds++
 			}
 			return nil
 		}
-		return r.events("Shop", "s", ReasonFight)
+		return told
 	}).WithTimeout(patience).WithPolling(often).Should(gomega.ContainElement(gomega.ContainSubstring("label tier")))
 	if rounds != most+1 {
 		t.Errorf("it was set %d times before it was given up, want %d", rounds, most+1)
@@ -260,11 +261,13 @@ func TestFight_overTheAccountItself(t *testing.T) {
 	r.apply("apiVersion: kafka.strimzi.io/v1\nkind: KafkaBridge\nmetadata: {name: b}\nspec: {replicas: 1}\n")
 	made := map[types.UID]bool{}
 	r.Eventually(func() []string {
-		if a := r.account("b-bridge"); a != nil {
+		told := r.events("KafkaBridge", "b", ReasonFight)
+		if a := r.account("b-bridge"); a != nil { // also the last that Holdfast makes, with which it is told
 			made[a.UID] = true
 			_ = r.Client.Delete(t.Context(), a)
+			return nil
 		}
-		return r.events("KafkaBridge", "b", ReasonFight)
+		return told
 	}).WithTimeout(patience).WithPolling(often).Should(gomega.ContainElement(gomega.ContainSubstring("that the account is there")))
 	shared(t).fence("after")
 	if r.account("b-bridge") != nil || len(made) != mostWhole {
