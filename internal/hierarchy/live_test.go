@@ -339,9 +339,15 @@ func (r *rig) state(what string) string {
 	return r.short(sights[words[0]](r, words[1:]))
 }
 
+// applyCRDs brings those of the trees back, and returns once they are served.
 func (r *rig) applyCRDs() {
 	r.t.Helper()
 	if _, err := manager.Kubectl(r.t.Context(), r.Cluster, "apply", "--server-side", "-f", "config/crd/hnc"); err != nil {
 		r.t.Fatal(err)
+	}
+	for _, kind := range []string{"hc", "anchor", "hnc"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(r.gvk(kind))
+		r.Eventually(func() error { return r.Client.List(r.t.Context(), list) }, patience, often).Should(gomega.Succeed(), kind)
 	}
 }
