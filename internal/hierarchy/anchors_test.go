@@ -19,14 +19,6 @@ func TestAnchor_states(t *testing.T) {
 			see children a: s
 			see problems s:
 		`},
-		{"Ok again, when the subnamespace was there and the anchor comes back", `
-			tree a s^a
-			put cm s/x v=1
-			past set anchor a/s {"metadata":{"finalizers":null}}
-			past set anchor a/s {"status":{"status":"Conflict"}}
-			see anchor a/s: Ok
-			see finalizers anchor a/s: hnc.x-k8s.io
-		`},
 		{"Conflict, where a namespace of the name is no subnamespace", `
 			tree a s
 			past anchor a/s
@@ -34,6 +26,23 @@ func TestAnchor_states(t *testing.T) {
 			fence
 			see labels s: s=0
 			see children a:
+		`},
+		{"Missing, where the subnamespace cannot be made", `
+			tree a
+			past anchor a/name.with.dots
+			see anchor a/name.with.dots: Missing
+			past delete anchor a/name.with.dots
+			see there anchor a/name.with.dots: no
+		`},
+	})
+	runLong(t, []row{
+		{"Ok again, when the subnamespace was there and the anchor comes back", `
+			tree a s^a
+			put cm s/x v=1
+			past set anchor a/s {"metadata":{"finalizers":null}}
+			past set anchor a/s {"status":{"status":"Conflict"}}
+			see anchor a/s: Ok
+			see finalizers anchor a/s: hnc.x-k8s.io
 		`},
 		{"Conflict, where it is one of another namespace", `
 			tree a b s^a
@@ -50,13 +59,6 @@ func TestAnchor_states(t *testing.T) {
 			see there ns excluded: no
 			past delete anchor a/excluded
 			see there anchor a/excluded: no
-		`},
-		{"Missing, where the subnamespace cannot be made", `
-			tree a
-			past anchor a/name.with.dots
-			see anchor a/name.with.dots: Missing
-			past delete anchor a/name.with.dots
-			see there anchor a/name.with.dots: no
 		`},
 		{"Ok after Conflict, when the namespace becomes a subnamespace", `
 			tree a s
@@ -87,16 +89,6 @@ func TestAnchor_parents(t *testing.T) {
 			see field hc s spec.parent: a
 			see labels s: a=1 s=0
 		`},
-		{"the annotation moves a subnamespace", `
-			tree a b s^a
-			past set ns s {"metadata":{"annotations":{"hnc.x-k8s.io/subnamespace-of":"{b}"}}}
-			see labels s: b=1 s=0
-			see anchor a/s: Conflict
-			see problems s: BadConfiguration/SubnamespaceAnchorMissing
-			past anchor b/s
-			see problems s:
-			see anchor b/s: Ok
-		`},
 		{"without the annotation it is a full namespace, where it was", `
 			tree a s^a
 			see field hc s spec.parent: a
@@ -104,11 +96,6 @@ func TestAnchor_parents(t *testing.T) {
 			see anchor a/s: Conflict
 			see labels s: a=1 s=0
 			parent s=
-			see labels s: s=0
-		`},
-		{"a subnamespace whose parent does not exist is an orphan", `
-			past set ns s {"metadata":{"annotations":{"hnc.x-k8s.io/subnamespace-of":"{z}"}}}
-			see problems s: ActivitiesHalted/ParentMissing BadConfiguration/SubnamespaceAnchorMissing
 			see labels s: s=0
 		`},
 		{"subnamespaces can have subnamespaces and full children", `
@@ -124,6 +111,23 @@ func TestAnchor_parents(t *testing.T) {
 			put role s/y
 			see copies role x: a s<a t<a
 			see copies role y: s t<s
+		`},
+	})
+	runLong(t, []row{
+		{"the annotation moves a subnamespace", `
+			tree a b s^a
+			past set ns s {"metadata":{"annotations":{"hnc.x-k8s.io/subnamespace-of":"{b}"}}}
+			see labels s: b=1 s=0
+			see anchor a/s: Conflict
+			see problems s: BadConfiguration/SubnamespaceAnchorMissing
+			past anchor b/s
+			see problems s:
+			see anchor b/s: Ok
+		`},
+		{"a subnamespace whose parent does not exist is an orphan", `
+			past set ns s {"metadata":{"annotations":{"hnc.x-k8s.io/subnamespace-of":"{z}"}}}
+			see problems s: ActivitiesHalted/ParentMissing BadConfiguration/SubnamespaceAnchorMissing
+			see labels s: s=0
 		`},
 	})
 }
@@ -153,13 +157,6 @@ func TestAnchor_deletion(t *testing.T) {
 			see labels t: a=2 s=1 t=0
 			see there ns s: yes
 		`},
-		{"leaves a subnamespace that has a full child, without cascading", `
-			tree a s^a c<s
-			see children s: c
-			past delete anchor a/s
-			see there anchor a/s: no
-			see there ns s: yes
-		`},
 		{"takes all subnamespaces with it, where cascading is allowed", `
 			tree a s^a t^s
 			cascade s
@@ -169,17 +166,6 @@ func TestAnchor_deletion(t *testing.T) {
 			see there ns t: no
 			see there ns s: no
 			see there anchor a/s: no
-		`},
-		{"takes all subnamespaces with it, where an ancestor allows cascading", `
-			tree a b<a s^b t^s
-			cascade a
-			see field hc a spec.allowCascadingDeletion: true
-			fence
-			delete anchor b/s
-			see there ns t: no
-			see there ns s: no
-			see there anchor b/s: no
-			see there ns b: yes
 		`},
 		{"orphans full children, however much cascading is allowed", `
 			tree a s^a t^s c<s d<t
@@ -202,6 +188,36 @@ func TestAnchor_deletion(t *testing.T) {
 			fence
 			see there ns s: yes
 		`},
+		{"by the deletion of its namespace takes a subtree with it, where cascading is allowed", `
+			tree a s^a t^s
+			cascade a
+			see field hc a spec.allowCascadingDeletion: true
+			fence
+			delete ns a
+			see there ns t: no
+			see there ns s: no
+			see there ns a: no
+		`},
+	})
+	runLong(t, []row{
+		{"leaves a subnamespace that has a full child, without cascading", `
+			tree a s^a c<s
+			see children s: c
+			past delete anchor a/s
+			see there anchor a/s: no
+			see there ns s: yes
+		`},
+		{"takes all subnamespaces with it, where an ancestor allows cascading", `
+			tree a b<a s^b t^s
+			cascade a
+			see field hc a spec.allowCascadingDeletion: true
+			fence
+			delete anchor b/s
+			see there ns t: no
+			see there ns s: no
+			see there anchor b/s: no
+			see there ns b: yes
+		`},
 		{"of one whose subnamespace has gone lets it go", `
 			tree a s^a
 			put cm s/x !example.com/held
@@ -216,16 +232,6 @@ func TestAnchor_deletion(t *testing.T) {
 			past delete ns a
 			see there ns a: no
 			see there ns s: no
-		`},
-		{"by the deletion of its namespace takes a subtree with it, where cascading is allowed", `
-			tree a s^a t^s
-			cascade a
-			see field hc a spec.allowCascadingDeletion: true
-			fence
-			delete ns a
-			see there ns t: no
-			see there ns s: no
-			see there ns a: no
 		`},
 		{"by the deletion of its namespace leaves a subtree, without cascading", `
 			tree a s^a t^s
@@ -252,15 +258,25 @@ func TestAnchor_finalizerOfTheHierarchyConfiguration(t *testing.T) {
 			delete anchor a/t
 			see finalizers hc a:
 		`},
-		{"stands for an anchor in conflict too", `
-			tree a s
-			past anchor a/s
-			see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
-		`},
 		{"is put back", `
 			tree a s^a
 			see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
 			past set hc a {"metadata":{"finalizers":null}}
+			see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
+		`},
+		{"leaves those of others", `
+			tree a
+			set hc a {"metadata":{"finalizers":["example.com/mine"]}}
+			tree s^a
+			see finalizers hc a: example.com/mine hnc.x-k8s.io/hasSubnamespace
+			delete anchor a/s
+			see finalizers hc a: example.com/mine
+		`},
+	})
+	runLong(t, []row{
+		{"stands for an anchor in conflict too", `
+			tree a s
+			past anchor a/s
 			see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
 		`},
 		{"does not keep one that is deleted by itself", `
@@ -271,14 +287,6 @@ func TestAnchor_finalizerOfTheHierarchyConfiguration(t *testing.T) {
 			see field hc a spec: -
 			see finalizers hc a: hnc.x-k8s.io/hasSubnamespace
 			see children a: s
-		`},
-		{"leaves those of others", `
-			tree a
-			set hc a {"metadata":{"finalizers":["example.com/mine"]}}
-			tree s^a
-			see finalizers hc a: example.com/mine hnc.x-k8s.io/hasSubnamespace
-			delete anchor a/s
-			see finalizers hc a: example.com/mine
 		`},
 	})
 }

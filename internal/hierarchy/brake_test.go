@@ -47,7 +47,10 @@ func TestBrake_holdsCopiesThatNobodyDeleted(t *testing.T) {
 		return len(roles.Items)
 	}
 	held := func() string {
-		return e.Kubectl(t, "get", "hncconfiguration", "config", "-o", `jsonpath={.status.conditions[?(@.reason=="CopiesHeld")].message}`).Stdout
+		if c := r.condition(hncv1alpha2.ConditionOutOfSync, "CopiesHeld"); c != nil {
+			return c.Message
+		}
+		return ""
 	}
 	for _, ns := range []string{"top", "team", "one", "two"} {
 		e.Apply(t, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+r.name(ns)+"}}")

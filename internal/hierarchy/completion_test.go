@@ -32,10 +32,6 @@ func TestCompletion_condition(t *testing.T) {
 			see complete s: True Copied
 			see copies cm x: a s<a
 		`},
-		{"is on a subnamespace into which nothing is copied", `
-			tree a s^a
-			see complete s: True Copied
-		`},
 		{"is on a namespace that gets a parent, or another one", `
 			tree a b c
 			parent c=a
@@ -48,6 +44,12 @@ func TestCompletion_condition(t *testing.T) {
 			see complete b: True Copied
 			fence
 			see complete a: -
+		`},
+	})
+	runLong(t, []row{
+		{"is on a subnamespace into which nothing is copied", `
+			tree a s^a
+			see complete s: True Copied
 		`},
 		{"stays as it is on one that becomes a root", `
 			tree a b<a

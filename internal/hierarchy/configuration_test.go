@@ -160,14 +160,6 @@ func TestModes(t *testing.T) {
 			see copies widget x: a b<a
 			see problem ResourceNotFound: -
 		`},
-		{"an entry without a mode copies", `
-			tree a b<a
-			kind thing
-			put thing a/x v=1
-			mode things
-			see copies thing x: a b<a
-			see counts things: Propagate, 1 copies, 1 sources
-		`},
 		{"AllowPropagate copies what asks for it", `
 			tree a b<a
 			kind thing
@@ -177,19 +169,6 @@ func TestModes(t *testing.T) {
 			see copies thing y: a b<a
 			see copies thing x: a
 			see counts things: AllowPropagate, 1 copies, 2 sources
-		`},
-		{"Propagate to AllowPropagate takes away what does not ask, and back", `
-			tree a b<a
-			kind thing
-			put thing a/x v=1
-			put thing a/y @propagate.hnc.x-k8s.io/all=true
-			mode things Propagate
-			see copies thing x: a b<a
-			mode things AllowPropagate
-			see copies thing x: a
-			see copies thing y: a b<a
-			mode things Propagate
-			see copies thing x: a b<a
 		`},
 		{"Remove takes copies away and leaves sources, and Propagate brings them back", `
 			tree a b<a c<b
@@ -229,6 +208,94 @@ func TestModes(t *testing.T) {
 			see field thing b/x spec: map[v:2]
 			see copies thing y:
 		`},
+		{"the resource can be named in the singular", `
+			tree a b<a
+			kind thing
+			put thing a/x v=1
+			mode thing Propagate
+			see copies thing x: a b<a
+			see counts thing: Propagate, 1 copies, 1 sources
+			see guarded thing b/x: yes
+		`},
+		{"copies are guarded while their kind is copied", `
+			tree a b<a
+			kind thing
+			put thing a/x v=1
+			mode things AllowPropagate
+			past put thing b/y v=1 +hnc.x-k8s.io/inherited-from={a} !example.com/held
+			see guarded thing b/y: yes
+			see guarded thing a/x: no
+			mode things Ignore
+			see guarded thing b/y: no
+			mode things Propagate
+			see guarded thing b/y: yes
+			see guarded thing b/x: yes
+			mode things Remove
+			see guarded thing b/y: no
+			past set thing b/y {"metadata":{"finalizers":null}}
+			see copies thing y:
+		`},
+		{"a kind that is not in namespaces is a problem", `
+			kind plan Cluster
+			mode plans Propagate
+			see problem ResourceNotNamespaced: the resource plans.{.}.example.com is not in namespaces
+			mode plans -
+			see problem ResourceNotNamespaced: -
+		`},
+		{"a kind that may not be written is told of, until it may; others go on", `
+			tree a b<a
+			kind thing
+			kind secretive unpermitted
+			put thing a/x v=1
+			put secretive a/x v=1
+			mode secretives Propagate
+			mode things Propagate
+			see copies thing x: a b<a
+			see events secretive a/x: CannotPropagateObject
+			see complete b: False CannotCopy
+			permit secretive
+			see copies secretive x: a b<a
+			see complete b: True Copied
+		`},
+		{"a kind that cannot be listed is a problem", `
+			list authorization.k8s.io/localsubjectaccessreviews Propagate
+			see problem Unknown localsubjectaccessreviews: objects of localsubjectaccessreviews.authorization.k8s.io cannot be listed, watched and written
+			list authorization.k8s.io/localsubjectaccessreviews -
+			see problem Unknown localsubjectaccessreviews: -
+		`},
+		{"Roles are copied, whatever is listed", `
+			tree a b<a
+			put role a/x
+			see copies role x: a b<a
+			list rbac.authorization.k8s.io/roles Remove
+			see problem MultipleConfigurationsForType roles.rbac: the resource roles.rbac.authorization.k8s.io is configured more than once: the first entry counts
+			fence
+			see copies role x: a b<a
+			list rbac.authorization.k8s.io/roles -
+		`},
+	})
+	runLong(t, []row{
+		{"an entry without a mode copies", `
+			tree a b<a
+			kind thing
+			put thing a/x v=1
+			mode things
+			see copies thing x: a b<a
+			see counts things: Propagate, 1 copies, 1 sources
+		`},
+		{"Propagate to AllowPropagate takes away what does not ask, and back", `
+			tree a b<a
+			kind thing
+			put thing a/x v=1
+			put thing a/y @propagate.hnc.x-k8s.io/all=true
+			mode things Propagate
+			see copies thing x: a b<a
+			mode things AllowPropagate
+			see copies thing x: a
+			see copies thing y: a b<a
+			mode things Propagate
+			see copies thing x: a b<a
+		`},
 		{"a kind that is taken out of the list is left as it is", `
 			tree a b<a
 			kind thing
@@ -257,33 +324,6 @@ func TestModes(t *testing.T) {
 			put thing a/y v=1
 			see copies thing y: a b<a
 		`},
-		{"the resource can be named in the singular", `
-			tree a b<a
-			kind thing
-			put thing a/x v=1
-			mode thing Propagate
-			see copies thing x: a b<a
-			see counts thing: Propagate, 1 copies, 1 sources
-			see guarded thing b/x: yes
-		`},
-		{"copies are guarded while their kind is copied", `
-			tree a b<a
-			kind thing
-			put thing a/x v=1
-			mode things AllowPropagate
-			past put thing b/y v=1 +hnc.x-k8s.io/inherited-from={a} !example.com/held
-			see guarded thing b/y: yes
-			see guarded thing a/x: no
-			mode things Ignore
-			see guarded thing b/y: no
-			mode things Propagate
-			see guarded thing b/y: yes
-			see guarded thing b/x: yes
-			mode things Remove
-			see guarded thing b/y: no
-			past set thing b/y {"metadata":{"finalizers":null}}
-			see copies thing y:
-		`},
 		{"of two entries for one kind the first counts", `
 			tree a b<a
 			kind thing
@@ -296,28 +336,6 @@ func TestModes(t *testing.T) {
 			mode things -
 			see copies thing x: a b<a
 			see problem MultipleConfigurationsForType: -
-		`},
-		{"a kind that is not in namespaces is a problem", `
-			kind plan Cluster
-			mode plans Propagate
-			see problem ResourceNotNamespaced: the resource plans.{.}.example.com is not in namespaces
-			mode plans -
-			see problem ResourceNotNamespaced: -
-		`},
-		{"a kind that may not be written is told of, until it may; others go on", `
-			tree a b<a
-			kind thing
-			kind secretive unpermitted
-			put thing a/x v=1
-			put secretive a/x v=1
-			mode secretives Propagate
-			mode things Propagate
-			see copies thing x: a b<a
-			see events secretive a/x: CannotPropagateObject
-			see complete b: False CannotCopy
-			permit secretive
-			see copies secretive x: a b<a
-			see complete b: True Copied
 		`},
 		{"a kind that cannot be read is out of sync, until it can; others go on", `
 			tree a b<a
@@ -336,12 +354,6 @@ func TestModes(t *testing.T) {
 			put thing a/z v=1
 			see copies thing z: a b<a
 		`},
-		{"a kind that cannot be listed is a problem", `
-			list authorization.k8s.io/localsubjectaccessreviews Propagate
-			see problem Unknown localsubjectaccessreviews: objects of localsubjectaccessreviews.authorization.k8s.io cannot be listed, watched and written
-			list authorization.k8s.io/localsubjectaccessreviews -
-			see problem Unknown localsubjectaccessreviews: -
-		`},
 		{"a status is not copied, and that of a copy stays", `
 			tree a b<a
 			kind note plain
@@ -354,16 +366,6 @@ func TestModes(t *testing.T) {
 			set note a/x {"spec":{"v":"2"}}
 			see field note b/x spec: map[v:2]
 			see field note b/x status: map[of:copy]
-		`},
-		{"Roles are copied, whatever is listed", `
-			tree a b<a
-			put role a/x
-			see copies role x: a b<a
-			list rbac.authorization.k8s.io/roles Remove
-			see problem MultipleConfigurationsForType roles.rbac: the resource roles.rbac.authorization.k8s.io is configured more than once: the first entry counts
-			fence
-			see copies role x: a b<a
-			list rbac.authorization.k8s.io/roles -
 		`},
 	})
 }

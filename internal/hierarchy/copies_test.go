@@ -111,6 +111,47 @@ func TestPropagation_copies(t *testing.T) {
 			delete cm a/x
 			see copies cm x:
 		`},
+		{"keep finalizers and owners that others have put on them", `
+			tree a b<a
+			put cm a/x v=1
+			put cm b/owner v=1
+			see copies cm x: a b<a
+			past set cm b/x {"metadata":{"finalizers":["example.com/held"]}}
+			set cm a/x {"data":{"v":"2"}}
+			see field cm b/x data.v: 2
+			see finalizers cm b/x: example.com/held
+			delete cm a/x
+			see there cm b/x: going
+			past set cm b/x {"metadata":{"finalizers":null}}
+			see copies cm x:
+		`},
+		{"a source that is being deleted keeps its copies until it is gone", `
+			tree a b<a
+			put cm a/x v=1
+			see copies cm x: a b<a
+			set cm a/x {"metadata":{"finalizers":["example.com/held"]}}
+			delete cm a/x
+			see there cm a/x: going
+			fence
+			see copies cm x: a b<a
+			set cm a/x {"metadata":{"finalizers":null}}
+			see copies cm x:
+		`},
+		{"do not keep a subnamespace from ending", `
+			tree a s^a
+			put cm a/x v=1
+			put role a/x
+			put rb a/x
+			see copies cm x: a s<a
+			see copies rb x: a s<a
+			delete anchor a/s
+			see there ns s: no
+			see there anchor a/s: no
+			see copies cm x: a
+			see copies rb x: a
+		`},
+	})
+	runLong(t, []row{
 		{"a source does not give way to one that is not copied to it", `
 			tree a b<a c<b
 			put cm b/x v=b
@@ -146,20 +187,6 @@ func TestPropagation_copies(t *testing.T) {
 			past set cm b/x {"metadata":{"labels":{"hnc.x-k8s.io/inherited-from":"{d}"}}}
 			see copies cm x: a b<a
 		`},
-		{"keep finalizers and owners that others have put on them", `
-			tree a b<a
-			put cm a/x v=1
-			put cm b/owner v=1
-			see copies cm x: a b<a
-			past set cm b/x {"metadata":{"finalizers":["example.com/held"]}}
-			set cm a/x {"data":{"v":"2"}}
-			see field cm b/x data.v: 2
-			see finalizers cm b/x: example.com/held
-			delete cm a/x
-			see there cm b/x: going
-			past set cm b/x {"metadata":{"finalizers":null}}
-			see copies cm x:
-		`},
 		{"a source with a finalizer keeps its copies, and they stay as they are", `
 			tree a b<a c<a
 			put cm a/x v=1
@@ -175,18 +202,6 @@ func TestPropagation_copies(t *testing.T) {
 			see copies cm x: a b<a c<a d<a
 			see field cm b/x data.v: 2
 		`},
-		{"a source that is being deleted keeps its copies until it is gone", `
-			tree a b<a
-			put cm a/x v=1
-			see copies cm x: a b<a
-			set cm a/x {"metadata":{"finalizers":["example.com/held"]}}
-			delete cm a/x
-			see there cm a/x: going
-			fence
-			see copies cm x: a b<a
-			set cm a/x {"metadata":{"finalizers":null}}
-			see copies cm x:
-		`},
 		{"do not keep a namespace from ending", `
 			tree a b<a
 			put cm a/x v=1
@@ -196,19 +211,6 @@ func TestPropagation_copies(t *testing.T) {
 			see there ns b: no
 			see copies cm x: a
 			see children a:
-		`},
-		{"do not keep a subnamespace from ending", `
-			tree a s^a
-			put cm a/x v=1
-			put role a/x
-			put rb a/x
-			see copies cm x: a s<a
-			see copies rb x: a s<a
-			delete anchor a/s
-			see there ns s: no
-			see there anchor a/s: no
-			see copies cm x: a
-			see copies rb x: a
 		`},
 	})
 }
@@ -243,13 +245,6 @@ func TestPropagation_driftIsPutBack(t *testing.T) {
 			see copies cm x: a b<a
 			see copies rb x: a b<a
 		`},
-		{"a copy that pretends to be none", `
-			tree a b<a
-			put cm a/x v=1
-			see copies cm x: a b<a
-			past set cm b/x {"metadata":{"labels":{"hnc.x-k8s.io/inherited-from":null}}}
-			see copies cm x: a b<a
-		`},
 		{"a scale", `
 			tree a b<a
 			put deploy a/x
@@ -273,20 +268,20 @@ func TestPropagation_driftIsPutBack(t *testing.T) {
 			see field deploy b/x status.observedGeneration: 2
 		`},
 	})
+	runLong(t, []row{
+		{"a copy that pretends to be none", `
+			tree a b<a
+			put cm a/x v=1
+			see copies cm x: a b<a
+			past set cm b/x {"metadata":{"labels":{"hnc.x-k8s.io/inherited-from":null}}}
+			see copies cm x: a b<a
+		`},
+	})
 }
 
 func TestPropagation_whatCannotBeChangedIsReplaced(t *testing.T) {
 	t.Parallel()
 	run(t, []row{
-		{"the role of a RoleBinding", `
-			tree a b<a c<b
-			put rb a/x role=view
-			see copies rb x: a b<a c<a
-			delete rb a/x
-			see copies rb x:
-			put rb a/x role=edit
-			see field rb c/x roleRef.name: edit
-		`},
 		{"the role of a RoleBinding that is made anew at once", `
 			tree a b<a
 			put rb a/x role=view
@@ -299,18 +294,6 @@ func TestPropagation_whatCannotBeChangedIsReplaced(t *testing.T) {
 			see field rb b/x roleRef.name: view
 			parent a=
 			see field rb b/x roleRef.name: edit
-		`},
-		{"a ConfigMap that is immutable", `
-			tree a b<a
-			set cm a/x {"data":{"v":"1"},"immutable":true}
-			see field cm b/x immutable: true
-			past parent a=z
-			see problems b: ActivitiesHalted/AncestorHaltActivities
-			delete cm a/x
-			set cm a/x {"data":{"v":"2"}}
-			parent a=
-			see field cm b/x data.v: 2
-			see field cm b/x immutable: -
 		`},
 		{"a Secret that is immutable, and the type of one", `
 			tree a b<a
@@ -334,6 +317,29 @@ func TestPropagation_whatCannotBeChangedIsReplaced(t *testing.T) {
 			delete rb b/x
 			see copies rb x: a b<a
 			see complete b: True Copied
+		`},
+	})
+	runLong(t, []row{
+		{"the role of a RoleBinding", `
+			tree a b<a c<b
+			put rb a/x role=view
+			see copies rb x: a b<a c<a
+			delete rb a/x
+			see copies rb x:
+			put rb a/x role=edit
+			see field rb c/x roleRef.name: edit
+		`},
+		{"a ConfigMap that is immutable", `
+			tree a b<a
+			set cm a/x {"data":{"v":"1"},"immutable":true}
+			see field cm b/x immutable: true
+			past parent a=z
+			see problems b: ActivitiesHalted/AncestorHaltActivities
+			delete cm a/x
+			set cm a/x {"data":{"v":"2"}}
+			parent a=
+			see field cm b/x data.v: 2
+			see field cm b/x immutable: -
 		`},
 	})
 }

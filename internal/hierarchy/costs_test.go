@@ -105,6 +105,7 @@ func (l *ledger) since(before int) []string { return l.writes()[before:] }
 // What a healthy cluster of HNC 1.1 costs when Holdfast takes it over, is restarted,
 // has nothing to do, and has one more namespace to care for.
 func TestCosts(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	log, options, err := auditlog.New(t.TempDir(), auditv1.PolicyRule{
 		Level: auditv1.LevelMetadata, Users: []string{guard}, Verbs: []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"},

@@ -99,6 +99,7 @@ func (d *declaring) complains(text string) {
 // An anchor in Git makes a subnamespace in which the same RootSync has objects, comes back
 // with it where a hand deletes it, and takes it away when Git has it no longer.
 func TestDeclared_anAnchorInGit(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	d := declares(t)
 	d.synced(d.commit("anchor", "config"))
@@ -118,7 +119,7 @@ func TestDeclared_anAnchorInGit(t *testing.T) {
 
 	// A hand deletes it.
 	uid := d.get("ns", "s").GetUID()
-	d.Expect(d.Kubectl(t, "delete", "subns", d.name("s"), "-n", d.name("p"), "--wait=false").Code).To(gomega.Equal(0))
+	d.deleted(d.Client, "anchor", "p/s")
 	d.Eventually(func() bool {
 		o := d.get("ns", "s")
 		return o != nil && o.GetUID() != uid && d.there("cm", "s/config")()
@@ -139,14 +140,13 @@ func TestDeclared_anAnchorInGit(t *testing.T) {
 // What is protected in a subnamespace keeps its anchor, though Git has it no longer, and
 // the RootSync says what.
 func TestDeclared_anAnchorThatMustNotGo(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	d := declares(t)
 	d.synced(d.commit("anchor"))
 	d.see("anchor p/s", "Ok")
 	d.Apply(t, d.name("s"), `{apiVersion: v1, kind: ConfigMap, metadata: {name: precious, labels: {holdfast.dev/deletion-protected: Always}}}`)
-	d.Eventually(func() string {
-		return d.Kubectl(t, "delete", "subns", d.name("s"), "-n", d.name("p"), "--dry-run=server").Stderr
-	}, patience, often).Should(gomega.ContainSubstring("configmaps/precious"))
+	d.Eventually(func() string { return d.refusal("anchor", "p/s") }, patience, often).Should(gomega.ContainSubstring("configmaps/precious"))
 	none := d.commit()
 	d.complains("KNV2009: failed to prune SubnamespaceAnchor.hnc.x-k8s.io, " + d.name("p") + "/" + d.name("s"))
 	d.complains("configmaps/precious")

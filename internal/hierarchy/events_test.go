@@ -18,14 +18,6 @@ func TestEvents(t *testing.T) {
 			put cm a/x !example.com/held
 			see events cm a/x: CannotPropagateObject
 		`},
-		{"of a source with finalizers that gets somebody below it", `
-			tree a b
-			put cm a/x !example.com/held
-			fence
-			see events cm a/x:
-			parent b=a
-			see events cm a/x: CannotPropagateObject
-		`},
 		{"of a source whose exceptions cannot be read", `
 			tree a b<a
 			see children a: b
@@ -60,6 +52,16 @@ func TestEvents(t *testing.T) {
 			tree a
 			past anchor a/name.with.dots
 			see events anchor a/name.with.dots: CannotUpdateObject
+		`},
+	})
+	runLong(t, []row{
+		{"of a source with finalizers that gets somebody below it", `
+			tree a b
+			put cm a/x !example.com/held
+			fence
+			see events cm a/x:
+			parent b=a
+			see events cm a/x: CannotPropagateObject
 		`},
 	})
 }

@@ -46,21 +46,6 @@ func TestExcluded(t *testing.T) {
 			see field cm c/x data.v: 2
 			see problems c:
 		`},
-		{"those below one that leaves are halted until it comes back", `
-			tree a b<a c<b
-			put cm a/x v=1
-			see copies cm x: a b<a c<a
-			exclude b
-			see problems c: ActivitiesHalted/IllegalParent
-			see labels c: c=0
-			delete cm a/x
-			fence
-			see copies cm x: b<a c<a
-			include b
-			see problems c:
-			see labels c: a=2 b=1 c=0
-			see copies cm x:
-		`},
 		{"a root that leaves keeps what its HierarchyConfiguration says, without finalizer and status", `
 			tree a s^a
 			cascade a
@@ -82,17 +67,6 @@ func TestExcluded(t *testing.T) {
 			see problems s:
 			see labels s: a=1 s=0
 		`},
-		{"an anchor in one that has left goes alone", `
-			tree a s^a
-			exclude a
-			see anchor a/s: Forbidden
-			past delete anchor a/s
-			see there anchor a/s: no
-			fence
-			see there ns s: yes
-			include a
-			see problems s: BadConfiguration/SubnamespaceAnchorMissing
-		`},
 		{"a subnamespace that leaves is kept, and its anchor is forbidden until it comes back", `
 			tree a s^a
 			exclude s
@@ -104,6 +78,34 @@ func TestExcluded(t *testing.T) {
 			see anchor a/s: Ok
 			see finalizers anchor a/s: hnc.x-k8s.io
 			see labels s: a=1 s=0
+		`},
+	})
+	runLong(t, []row{
+		{"those below one that leaves are halted until it comes back", `
+			tree a b<a c<b
+			put cm a/x v=1
+			see copies cm x: a b<a c<a
+			exclude b
+			see problems c: ActivitiesHalted/IllegalParent
+			see labels c: c=0
+			delete cm a/x
+			fence
+			see copies cm x: b<a c<a
+			include b
+			see problems c:
+			see labels c: a=2 b=1 c=0
+			see copies cm x:
+		`},
+		{"an anchor in one that has left goes alone", `
+			tree a s^a
+			exclude a
+			see anchor a/s: Forbidden
+			past delete anchor a/s
+			see there anchor a/s: no
+			fence
+			see there ns s: yes
+			include a
+			see problems s: BadConfiguration/SubnamespaceAnchorMissing
 		`},
 		{"the label of excluded namespaces stays on one that has left, and goes when it comes back", `
 			tree a

@@ -42,15 +42,6 @@ func TestManaged_labelsAndAnnotations(t *testing.T) {
 			see label ns b team.example.com/colour: blue
 			see label ns c team.example.com/colour: blue
 		`},
-		{"come and go when a namespace moves", `
-			tree a b c<a
-			set hc a {"spec":{"labels":[{"key":"team.example.com/colour","value":"red"}]}}
-			set hc b {"spec":{"annotations":[{"key":"team.example.com/note","value":"n"}]}}
-			see label ns c team.example.com/colour: red
-			parent c=b
-			see label ns c team.example.com/colour: -
-			see annotation ns c team.example.com/note: n
-		`},
 		{"that nothing sets are taken away", `
 			tree a
 			set ns a {"metadata":{"labels":{"team.example.com/colour":"red"},"annotations":{"team.example.com/note":"n","other.example.com/note":"n"}}}
@@ -78,15 +69,6 @@ func TestManaged_labelsAndAnnotations(t *testing.T) {
 			see label ns t team.example.com/colour: -
 			see field hc s spec.labels: -
 		`},
-		{"that the HierarchyConfiguration of a subnamespace says give way to those of its anchor", `
-			tree a s^a
-			set anchor a/s {"spec":{"labels":[{"key":"team.example.com/colour","value":"red"}]}}
-			see label ns s team.example.com/colour: red
-			set hc s {"spec":{"labels":[{"key":"team.example.com/colour","value":"blue"},{"key":"team.example.com/shape","value":"round"}]}}
-			see field hc s spec.labels: [map[key:team.example.com/colour value:red]]
-			see label ns s team.example.com/colour: red
-			see label ns s team.example.com/shape: -
-		`},
 		{"whose keys may not be managed are not set, and a condition says so", `
 			tree a b<a
 			past set hc a {"spec":{"labels":[{"key":"other.example.com/x","value":"1"},{"key":"team.example.com/colour","value":"red"}],"annotations":[{"key":"other.example.com/y","value":"1"}]}}
@@ -99,12 +81,6 @@ func TestManaged_labelsAndAnnotations(t *testing.T) {
 			see problems b:
 			set hc a {"spec":{"labels":null,"annotations":null}}
 			see problems a:
-		`},
-		{"whose keys in an anchor may not be managed make a condition of the subnamespace", `
-			tree a s^a
-			past set anchor a/s {"spec":{"labels":[{"key":"other.example.com/x","value":"1"}]}}
-			see problems s: BadConfiguration/IllegalManagedLabel
-			see label ns s other.example.com/x: -
 		`},
 		{"of Holdfast's own domain are never managed", `
 			tree a b<a
@@ -121,6 +97,32 @@ func TestManaged_labelsAndAnnotations(t *testing.T) {
 			see copies cm x: a
 			set hc c {"spec":{"labels":[{"key":"team.example.com/colour","value":"red"}]}}
 			see copies cm x: a c<a
+		`},
+	})
+	runLong(t, []row{
+		{"come and go when a namespace moves", `
+			tree a b c<a
+			set hc a {"spec":{"labels":[{"key":"team.example.com/colour","value":"red"}]}}
+			set hc b {"spec":{"annotations":[{"key":"team.example.com/note","value":"n"}]}}
+			see label ns c team.example.com/colour: red
+			parent c=b
+			see label ns c team.example.com/colour: -
+			see annotation ns c team.example.com/note: n
+		`},
+		{"that the HierarchyConfiguration of a subnamespace says give way to those of its anchor", `
+			tree a s^a
+			set anchor a/s {"spec":{"labels":[{"key":"team.example.com/colour","value":"red"}]}}
+			see label ns s team.example.com/colour: red
+			set hc s {"spec":{"labels":[{"key":"team.example.com/colour","value":"blue"},{"key":"team.example.com/shape","value":"round"}]}}
+			see field hc s spec.labels: [map[key:team.example.com/colour value:red]]
+			see label ns s team.example.com/colour: red
+			see label ns s team.example.com/shape: -
+		`},
+		{"whose keys in an anchor may not be managed make a condition of the subnamespace", `
+			tree a s^a
+			past set anchor a/s {"spec":{"labels":[{"key":"other.example.com/x","value":"1"}]}}
+			see problems s: BadConfiguration/IllegalManagedLabel
+			see label ns s other.example.com/x: -
 		`},
 		{"above an orphan do not reach it", `
 			tree a b<a c<b

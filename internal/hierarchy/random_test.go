@@ -35,6 +35,7 @@ import (
 // come and go: it ends in what a plain recomputation from the objects says, whatever
 // came first.
 func TestRandom_editsByTwoOnTwoReplicasEndAsRecomputed(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{NoManager: true})
 	for _, path := range []string{"config/crd/hnc", "config/rbac/hierarchy.yaml"} {

@@ -5,6 +5,7 @@ package hierarchy_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -35,7 +36,7 @@ const (
 	// cannot go yet after some eight seconds, and later where it could not read its kinds: a
 	// tree of two takes half a minute on a quiet machine.
 	patience = "240s"
-	often    = "100ms"
+	often    = "200ms"
 )
 
 // rig is a cluster in which Holdfast keeps trees, with namespaces of one test.
@@ -83,7 +84,7 @@ func shared(t testing.TB) *rig {
 		default:
 		}
 	})
-	r := rigIn(t, e, e.Namespace(t))
+	r := rigIn(t, e, "test-"+strings.ToLower(rand.Text()[:8]))
 	configuredOnce.Do(func() {
 		r.Grant(t, "", guard, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"*"}})
 		r.Grant(t, "", guard, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: []string{"*"}})

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // row is a story of what people do and what comes of it, on the shared cluster:
@@ -46,6 +47,19 @@ func run(t *testing.T, rows []row) {
 	t.Helper()
 	for _, tt := range rows {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			shared(t).run(tt.script)
+		})
+	}
+}
+
+// runLong is run for rows that are left to make test-all: there are others that most changes which break one of
+// these would break as well.
+func runLong(t *testing.T, rows []row) {
+	t.Helper()
+	for _, tt := range rows {
+		t.Run(tt.name, func(t *testing.T) {
+			testkit.Long(t)
 			t.Parallel()
 			shared(t).run(tt.script)
 		})

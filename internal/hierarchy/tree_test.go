@@ -41,6 +41,14 @@ func TestTree_parents(t *testing.T) {
 			see children a:
 			see children b: c
 		`},
+		{"a tree can be as deep as a label allows", `
+			tree a b<a c<b d<c e<d f<e g<f h<g i<h j<i k<j l<k
+			see labels l: a=11 b=10 c=9 d=8 e=7 f=6 g=5 h=4 i=3 j=2 k=1 l=0
+			past parent a=l
+			see problems l: ActivitiesHalted/InCycle
+		`},
+	})
+	runLong(t, []row{
 		{"a namespace becomes a root", `
 			tree a b<a c<b
 			see labels c: a=2 b=1 c=0
@@ -56,12 +64,6 @@ func TestTree_parents(t *testing.T) {
 			see labels c: b=1 c=0
 			see labels b: b=0
 			see children b: c
-		`},
-		{"a tree can be as deep as a label allows", `
-			tree a b<a c<b d<c e<d f<e g<f h<g i<h j<i k<j l<k
-			see labels l: a=11 b=10 c=9 d=8 e=7 f=6 g=5 h=4 i=3 j=2 k=1 l=0
-			past parent a=l
-			see problems l: ActivitiesHalted/InCycle
 		`},
 	})
 }
@@ -81,22 +83,10 @@ func TestTree_labelsArePutBack(t *testing.T) {
 			past set ns b {"metadata":{"labels":{"{a}.tree.hnc.x-k8s.io/depth":null,"{b}.tree.hnc.x-k8s.io/depth":null}}}
 			see labels b: a=1 b=0
 		`},
-		{"one that lies is taken away", `
-			tree a b
-			see labels b: b=0
-			past set ns b {"metadata":{"labels":{"{a}.tree.hnc.x-k8s.io/depth":"1"}}}
-			see labels b: b=0
-		`},
 		{"the label of managed namespaces, when it is taken away", `
 			tree a
 			see label ns a hnc.x-k8s.io/included-namespace: true
 			past set ns a {"metadata":{"labels":{"hnc.x-k8s.io/included-namespace":null}}}
-			see label ns a hnc.x-k8s.io/included-namespace: true
-		`},
-		{"the label of managed namespaces, when it says something else", `
-			tree a
-			see label ns a hnc.x-k8s.io/included-namespace: true
-			past set ns a {"metadata":{"labels":{"hnc.x-k8s.io/included-namespace":"no"}}}
 			see label ns a hnc.x-k8s.io/included-namespace: true
 		`},
 		{"the label of excluded namespaces counts for nothing elsewhere, and goes", `
@@ -122,6 +112,20 @@ func TestTree_labelsArePutBack(t *testing.T) {
 			see labels b: b=0
 			see label ns b mine: 1
 			see label ns b hnc.x-k8s.io/testNamespace: true
+		`},
+	})
+	runLong(t, []row{
+		{"one that lies is taken away", `
+			tree a b
+			see labels b: b=0
+			past set ns b {"metadata":{"labels":{"{a}.tree.hnc.x-k8s.io/depth":"1"}}}
+			see labels b: b=0
+		`},
+		{"the label of managed namespaces, when it says something else", `
+			tree a
+			see label ns a hnc.x-k8s.io/included-namespace: true
+			past set ns a {"metadata":{"labels":{"hnc.x-k8s.io/included-namespace":"no"}}}
+			see label ns a hnc.x-k8s.io/included-namespace: true
 		`},
 	})
 }
@@ -163,16 +167,6 @@ func TestTree_orphans(t *testing.T) {
 			see copies cm x: b<a
 			see copies cm held: b<a
 		`},
-		{"an orphan that is set free loses what it had from above", `
-			tree a b<a
-			put cm a/x v=1
-			see copies cm x: a b<a
-			past delete ns a
-			see problems b: ActivitiesHalted/ParentMissing
-			see copies cm x: b<a
-			parent b=
-			see copies cm x:
-		`},
 		{"a parent that comes makes it good", `
 			tree b c<b
 			past parent b=a
@@ -188,6 +182,18 @@ func TestTree_orphans(t *testing.T) {
 			see problems b: ActivitiesHalted/ParentMissing
 			parent b=
 			see problems b:
+		`},
+	})
+	runLong(t, []row{
+		{"an orphan that is set free loses what it had from above", `
+			tree a b<a
+			put cm a/x v=1
+			see copies cm x: a b<a
+			past delete ns a
+			see problems b: ActivitiesHalted/ParentMissing
+			see copies cm x: b<a
+			parent b=
+			see copies cm x:
 		`},
 		{"a parent that is not managed", `
 			tree b c<b
@@ -215,12 +221,6 @@ func TestTree_cycles(t *testing.T) {
 			see labels b: b=0
 			see labels c: c=0
 		`},
-		{"of one", `
-			tree a
-			past parent a=a
-			see problems a: ActivitiesHalted/InCycle
-			see message a InCycle: the namespace is its own ancestor: a <- a
-		`},
 		{"halt what is below them", `
 			tree a b<a c<b d<c
 			past parent a=b
@@ -238,6 +238,14 @@ func TestTree_cycles(t *testing.T) {
 			see problems c:
 			see labels a: a=0 b=2 c=1
 			see labels c: b=1 c=0
+		`},
+	})
+	runLong(t, []row{
+		{"of one", `
+			tree a
+			past parent a=a
+			see problems a: ActivitiesHalted/InCycle
+			see message a InCycle: the namespace is its own ancestor: a <- a
 		`},
 		{"end when a member goes, and leave an orphan", `
 			tree a b<a
@@ -275,6 +283,14 @@ func TestTree_externalNamespaces(t *testing.T) {
 			see label ns e team.example.com/colour: red
 			see annotation ns e team.example.com/note: n
 		`},
+		{"are not made by Holdfast's own name", `
+			past set ns e {"metadata":{"annotations":{"hnc.x-k8s.io/managed-by":"hnc.x-k8s.io"},"labels":{"top.tree.hnc.x-k8s.io/depth":"2"}}}
+			tree a
+			parent e=a
+			see labels e: a=1 e=0
+		`},
+	})
+	runLong(t, []row{
 		{"hand down copies as others do", `
 			past set ns e {"metadata":{"annotations":{"hnc.x-k8s.io/managed-by":"somebody"}}}
 			tree c<e
@@ -290,12 +306,6 @@ func TestTree_externalNamespaces(t *testing.T) {
 			see labels c: c=0 e=1
 			see label ns c team.example.com/colour: -
 			see label ns e team.example.com/colour: -
-		`},
-		{"are not made by Holdfast's own name", `
-			past set ns e {"metadata":{"annotations":{"hnc.x-k8s.io/managed-by":"hnc.x-k8s.io"},"labels":{"top.tree.hnc.x-k8s.io/depth":"2"}}}
-			tree a
-			parent e=a
-			see labels e: a=1 e=0
 		`},
 	})
 }

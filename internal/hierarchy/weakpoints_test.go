@@ -4,12 +4,17 @@
 package hierarchy_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
 )
 
 // times are when conditions came, by type and reason.
@@ -180,6 +185,65 @@ func (r *rig) withoutWebhooks() {
 		anchor a/s
 		see copies cm y: a b<a s<a
 	`)
+}
+
+func (r *rig) manyKinds() {
+	r.run("tree a b<a")
+	kinds := []string{"one", "two", "three", "four"}
+	for _, k := range kinds {
+		r.run("kind " + k + "\nput " + k + " a/x v=1")
+	}
+	for round := range 6 {
+		mode := []string{"Propagate", "Remove", "Propagate", "Ignore", "AllowPropagate", "Propagate"}[round]
+		for _, k := range kinds {
+			r.run("mode " + k + "s " + mode + "\nput " + k + " a/y" + fmt.Sprint(round) + " v=1")
+		}
+	}
+	for _, k := range kinds {
+		r.run(`
+			see copies ` + k + ` x: a b<a
+			see copies ` + k + ` y3: a b<a
+			see counts ` + k + `s: Propagate, 7 copies, 7 sources
+			mode ` + k + `s -
+		`)
+	}
+	text, err := os.ReadFile(r.Manager.LogFile)
+	r.Expect(err).NotTo(gomega.HaveOccurred())
+	if _, race, found := strings.Cut(string(text), "DATA RACE"); found {
+		r.t.Errorf("a data race: %s", race[:min(6000, len(race))])
+	}
+}
+
+// watches looks at the watches of whole objects that have ended.
+func (r *rig) watches(log *auditlog.Log) {
+	ended := func(resource string) (n int) {
+		events, err := log.Events()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.ObjectRef.Resource == resource && !strings.Contains(e.RequestURI, "labelSelector") {
+				n++
+			}
+		}
+		return n
+	}
+	r.run("tree a b<a\nput limits a/x\nsee copies limits x: a b<a")
+	before := ended("limitranges")
+	r.mode("", "limitranges", "Ignore")
+	r.Eventually(func() int { return ended("limitranges") }, patience, often).Should(gomega.Equal(before + 1))
+	r.mode("", "limitranges", "Remove")
+	r.run("see copies limits x: a")
+	r.mode("", "limitranges", "-")
+	r.Eventually(func() int { return ended("limitranges") }, patience, often).Should(gomega.Equal(before + 2))
+	// With the process all of its watches end.
+	if err := r.Manager.Stop(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.Eventually(func() int { return ended("configmaps") }, patience, often).Should(gomega.BeNumerically(">", 0))
+	r.Expect(ended("resourcequotas")).To(gomega.Equal(0), "a kind that is ignored was watched")
+	r.Expect(ended("limitranges")).To(gomega.Equal(before+2), "a kind that is not copied any more was watched")
+	r.restart()
 }
 
 // HNC was ready when its server was; here it takes the trees.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -76,9 +75,7 @@ func TestCloudNativePG(t *testing.T) {
 	if now.UID != made.UID || len(now.ImagePullSecrets) != 1 || !cmp.Equal(now.OwnerReferences, owner(pg)) {
 		t.Errorf("the account lost something: %+v", now)
 	}
-	r.Eventually(func() string {
-		return r.Kubectl(t, "get", "serviceaccounttemplate", "cloudnativepg", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason} {.status.objects}/{.status.accounts}`).Stdout
-	}).WithTimeout(patience).WithPolling(often).Should(gomega.Equal("InForce 2/2"))
+	r.says("cloudnativepg", "InForce 2/2/0/0/0")
 	r.kubectl("delete", "clusters.postgresql.cnpg.io", "pg", "-n", r.namespace)
 	r.becomes("pg", "none")
 }

@@ -16,8 +16,11 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -25,10 +28,17 @@ import (
 // tries.
 const patienceForErrors = 3 * time.Minute
 
-// kept is the condition about service accounts.
-func (r *rig) kept(what string) string {
+// kept is the condition about service accounts, empty where there is none.
+func (r *rig) kept() metav1.Condition {
 	r.t.Helper()
-	return r.Kubectl(r.t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="ServiceAccountsKept")].`+what+`}`).Stdout
+	h := &v1alpha1.Holdfast{}
+	if err := r.Client.Get(r.t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, h); client.IgnoreNotFound(err) != nil {
+		r.t.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionServiceAccountsKept); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
 }
 
 // What the API server refuses is told once and tried again, and all others go on.
@@ -82,7 +92,7 @@ func TestErrors_writesThatFail(t *testing.T) {
 			Should(gomega.ContainElement(gomega.ContainSubstring(fmt.Sprintf("the account %s cannot be written: %s", name, tests[name].said))), name)
 	}
 	r.says(r.namespace, "Errors 8/8/7/0/7")
-	r.Eventually(func() string { return r.kept("message") }).WithTimeout(patience).WithPolling(often).
+	r.Eventually(func() string { return r.kept().Message }).WithTimeout(patience).WithPolling(often).
 		Should(gomega.ContainSubstring("7 service accounts cannot be written, and are tried again: " + r.namespace + "/breaks-to-apply"))
 	before := f.Asked("breaks-to-make")
 	r.Eventually(func() int { return f.Asked("breaks-to-make") }).WithTimeout(patience).WithPolling(often).Should(gomega.BeNumerically(">", before), "it is tried again")
@@ -168,7 +178,7 @@ func TestErrors_aNamespaceThatGoes(t *testing.T) {
 	r.kubectl("delete", "namespace", r.namespace, "--wait=false")
 	r.becomes("b-bridge", "none") // while its object stays
 	shared(t).fence("elsewhere")
-	if said := r.kept("message"); strings.Contains(said, r.namespace) {
+	if said := r.kept().Message; strings.Contains(said, r.namespace) {
 		t.Errorf("the condition tells of it: %s", said)
 	}
 	r.becomes("b-bridge", "none")
@@ -215,7 +225,7 @@ func (r *rig) accountsMayNotBeRead(t *testing.T, keep string) {
 	}
 	r.apply("apiVersion: kafka.strimzi.io/v1\nkind: KafkaBridge\nmetadata: {name: blind}\nspec: {replicas: 1}\n")
 	r.runs(t, keep, "--feature-gates=+ServiceAccountPatching")
-	r.Eventually(func() string { return r.kept("message") }).WithTimeout(patience).WithPolling(often).Should(gomega.ContainSubstring("cannot be read: serviceaccounts"))
+	r.Eventually(func() string { return r.kept().Message }).WithTimeout(patience).WithPolling(often).Should(gomega.ContainSubstring("cannot be read: serviceaccounts"))
 	if r.account("blind-bridge") != nil || r.accountWrites() != 0 {
 		t.Error("accounts are written that cannot be read")
 	}
@@ -224,12 +234,13 @@ func (r *rig) accountsMayNotBeRead(t *testing.T, keep string) {
 		t.Fatal(err)
 	}
 	r.Eventually(func() string { return r.custom("blind-bridge") }).WithTimeout(patienceForErrors).WithPolling(often).Should(gomega.Equal(""))
-	r.Eventually(func() string { return r.kept("reason") }).WithTimeout(patienceForErrors).WithPolling(often).Should(gomega.Equal("Alone"))
+	r.Eventually(func() string { return r.kept().Reason }).WithTimeout(patienceForErrors).WithPolling(often).Should(gomega.Equal("Alone"))
 }
 
 // Where Holdfast may not read a kind it says so, others go on, and what somebody else
 // may have is left to them until it is known; that ends by itself.
 func TestErrors_aKindThatMayNotBeRead(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := own(t)
 	group := r.kind("Shop")
@@ -258,7 +269,7 @@ func TestErrors_aKindThatMayNotBeRead(t *testing.T) {
 	r.apply("apiVersion: kafka.strimzi.io/v1\nkind: KafkaBridge\nmetadata: {name: x}\nspec: {replicas: 1}\n")
 	r.runs(t, keep, "--feature-gates=+ServiceAccountPatching")
 	r.says("shops", "APIError 0/0/0/0/0")
-	r.Eventually(func() string { return r.kept("message") }).WithTimeout(patience).WithPolling(often).Should(gomega.ContainSubstring("cannot be read: shops." + group))
+	r.Eventually(func() string { return r.kept().Message }).WithTimeout(patience).WithPolling(often).Should(gomega.ContainSubstring("cannot be read: shops." + group))
 	r.fence("others")
 	before := r.becomes("x-bridge", "by=shop mine=1")
 	if before.Labels["strimzi.io/kind"] != "" {
@@ -266,7 +277,7 @@ func TestErrors_aKindThatMayNotBeRead(t *testing.T) {
 	}
 
 	r.Grant(t, "", testkit.GuardUser, testkit.Rule(group, []string{"shops"}, "get", "list", "watch"))
-	r.Eventually(func() string { return r.kept("reason") }).WithTimeout(patienceForErrors).WithPolling(often).Should(gomega.Equal("Alone"))
+	r.Eventually(func() string { return r.kept().Reason }).WithTimeout(patienceForErrors).WithPolling(often).Should(gomega.Equal("Alone"))
 	r.says("shops", "Conflicts 1/1/0/1/0")
 	r.saidOf("KafkaBridge", "x", ReasonConflict, "belongs to the Shop first")
 	same(t, before, r.account("x-bridge"))

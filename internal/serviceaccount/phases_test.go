@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -61,6 +62,14 @@ func (r *rig) accountWrites() float64 {
 	return r.Metric(r.t, "holdfast_serviceaccount_writes_total")
 }
 
+// writtenByFence waits until the write of a fence is counted, which is a moment after it can be seen, and returns
+// all writes to accounts.
+func (r *rig) writtenByFence() float64 {
+	r.t.Helper()
+	r.Eventually(r.accountWrites).WithTimeout(patience).WithPolling(often).Should(gomega.BeNumerically(">", 0))
+	return r.accountWrites()
+}
+
 // TestGate goes through the phases of seed 003: by the releases that they come with,
 // and by turning the gate off and on.
 func TestGate_inItsPhases(t *testing.T) {
@@ -91,7 +100,7 @@ func TestGate_inItsPhases(t *testing.T) {
 	if got := r.custom("hand-connect"); got != "team=shop @a=one @mine=too" {
 		t.Errorf("turned off again: got %q, want it as it was", got)
 	}
-	if n := r.accountWrites(); n != 1 { // that of the fence
+	if n := r.writtenByFence(); n != 1 {
 		t.Errorf("turned off again: %v accounts written, want 1", n)
 	}
 
@@ -142,8 +151,7 @@ func TestOperator_thatRunsBesideHoldfast(t *testing.T) {
 	}
 	r.runs(t, "{mode: Enforce}", "--feature-gates=+ServiceAccountPatching")
 	r.becomes("shop-connect", "@a=strimzis @b=ours")
-	r.Eventually(func() string { return r.Kubectl(t, "get", "holdfast", "holdfast", "-o", "yaml").Stdout }).
-		WithTimeout(patience).Should(gomega.ContainSubstring("reason: SecondWriter"))
+	r.Eventually(func() string { return r.kept().Reason }).WithTimeout(patience).WithPolling(often).Should(gomega.Equal(v1alpha1.ReasonSecondWriter))
 	before := r.account("shop-connect")
 	r.fence("beside")
 	same(t, before, r.account("shop-connect"))
@@ -157,9 +165,7 @@ func TestOperator_thatRunsBesideHoldfast(t *testing.T) {
 	// It has gone: what it has set is Holdfast's now.
 	gone("second")
 	r.becomes("shop-connect", "@a=ours @b=ours")
-	r.Eventually(func() string {
-		return r.Kubectl(t, "get", "holdfast", "holdfast", "-o", `jsonpath={.status.conditions[?(@.type=="ServiceAccountsKept")].reason}`).Stdout
-	}).WithTimeout(patience).Should(gomega.Equal("Alone"))
+	r.Eventually(func() string { return r.kept().Reason }).WithTimeout(patience).WithPolling(often).Should(gomega.Equal(v1alpha1.ReasonAlone))
 	r.apply(connect("shop", "c: ours"))
 	r.becomes("shop-connect", "@c=ours")
 }
@@ -168,6 +174,7 @@ func TestOperator_thatRunsBesideHoldfast(t *testing.T) {
 // deletes. In the end every account is as its object wants it, and a start finds
 // nothing to write.
 func TestKilled_betweenAnyTwoWrites(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := own(t)
 	const n = 40
@@ -210,7 +217,7 @@ func TestKilled_betweenAnyTwoWrites(t *testing.T) {
 	}
 	start()
 	r.fence("after")
-	if got := r.accountWrites(); got != 1 {
+	if got := r.writtenByFence(); got != 1 {
 		t.Errorf("a start with nothing to do wrote %v accounts, want only that of the fence", got)
 	}
 }

@@ -207,9 +207,7 @@ func TestScope_counts(t *testing.T) {
 	group := r.kind("Shop")
 	other.kubectl("label", "namespace", other.namespace, "accounts-")
 	for _, in := range []*rig{r, other} {
-		in.Eventually(func() string {
-			return in.KubectlInput(t, "apiVersion: "+group+"/v1\nkind: Shop\nmetadata: {name: s, namespace: "+in.namespace+"}\nspec: {n: 1}\n", "apply", "-f", "-").Stderr
-		}).WithTimeout(patience).WithPolling(often).Should(gomega.BeEmpty())
+		in.apply("apiVersion: " + group + "/v1\nkind: Shop\nmetadata: {name: s}\nspec: {n: 1}\n")
 	}
 	r.template(r.namespace, "  source: {group: "+group+`, kind: Shop}
   accounts: [{id: front, name: "${self.metadata.name}-front", ownerReference: {}}]

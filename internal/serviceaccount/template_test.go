@@ -44,6 +44,7 @@ func TestServiceAccountTemplate_ofHoldfastItself(t *testing.T) {
 	}
 	for i := range templates {
 		name := templates[i].Name
+		templates[i].Name = "of-holdfast-" + name // another test has one of the same name for real
 		if err := env.Client.Create(t.Context(), &templates[i], client.DryRunAll); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

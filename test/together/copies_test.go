@@ -51,7 +51,7 @@ func TestTogether_5_aHierarchyDoesNotOverwriteWhatARootSyncDeclares(t *testing.T
 
 	r.Eventually(func() string {
 		return r.KubectlInput(t, r.long(role("p", "view", "get")), "apply", "-f", "-").Stderr
-	}, patience, often).Should(gomega.And(gomega.ContainSubstring(`Role "view" would take the place of others of its name`), gomega.ContainSubstring(r.long("{s}"))))
+	}, patience, slower).Should(gomega.And(gomega.ContainSubstring(`Role "view" would take the place of others of its name`), gomega.ContainSubstring(r.long("{s}"))))
 	r.apply(role("p", "edit", "get"))
 	r.see("role edit -n {s}"+verbs, "get")
 
@@ -59,7 +59,7 @@ func TestTogether_5_aHierarchyDoesNotOverwriteWhatARootSyncDeclares(t *testing.T
 	r.apply(ns("q") + role("q", "view", "get"))
 	r.Eventually(func() string {
 		return r.KubectlInput(t, r.long(hierarchy("c", `{parent: "{q}"}`)), "apply", "-f", "-").Stderr
-	}, patience, often).Should(gomega.ContainSubstring("objects from above would take the place of others: Role "))
+	}, patience, slower).Should(gomega.ContainSubstring("objects from above would take the place of others: Role "))
 	r.see("role view -n {c}"+verbs, "list")
 	r.see("role view -n {s}"+verbs, "list")
 	r.synced("sync", commit)

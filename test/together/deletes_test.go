@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // What holds something protected is not deleted, however it holds it: the request is
@@ -16,6 +18,7 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 	const blocker = "configmaps/precious"
 	for _, tt := range []struct {
 		name string
+		long bool
 		make []string
 		// delete is the command, and words what it is answered.
 		delete string
@@ -35,7 +38,7 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 			gone: []string{"ns {a}"},
 		},
 		{
-			name:   "a namespace that a RootSync and a protection without a label have to do with",
+			name: "a namespace that a RootSync and a protection without a label have to do with", long: true,
 			make:   []string{ns("a") + cm("a", "precious", "1"), "apiVersion: holdfast.dev/v1alpha1\nkind: ResourceDeletionProtection\nmetadata: {name: \"{.}\"}\nspec: {reason: the books, protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: \"{a}\", name: precious}]}]}\n"},
 			delete: "delete namespace {a} --wait=false", words: []string{"namespaces/{a} is not deleted because of what hangs below it", blocker},
 			why:  "delete namespace {a}",
@@ -51,7 +54,7 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 			gone: []string{"crd things.{.}.example.com"},
 		},
 		{
-			name:   "an owner, in the foreground",
+			name: "an owner, in the foreground", long: true,
 			make:   []string{ns("a") + cm("a", "owner", "1"), protected("a", "precious")},
 			delete: "delete cm owner -n {a} --cascade=foreground --wait=false", words: []string{"configmaps/owner is not deleted because of what hangs below it", blocker},
 			why:  "delete cm owner -n {a}",
@@ -67,7 +70,7 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 			gone: []string{"subns {s} -n {p}", "ns {s}"},
 		},
 		{
-			name:   "a subtree, by the anchor at its root",
+			name: "a subtree, by the anchor at its root", long: true,
 			make:   []string{ns("p"), anchor("p", "s"), hierarchy("s", "{allowCascadingDeletion: true}"), anchor("s", "t"), protected("t", "precious")},
 			delete: "delete subns {s} -n {p} --wait=false", words: []string{`the subnamespace "{t}" cannot be deleted`, blocker},
 			why:  "delete subns {s} -n {p}",
@@ -84,6 +87,9 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.long {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			r := shared(t)
 			for _, yaml := range tt.make {
@@ -98,7 +104,7 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 			r.Consistently(r.terminating, "2s", "500ms").Should(gomega.BeEmpty())
 
 			r.done(tt.free)
-			r.Eventually(func() string { return r.kubectl(tt.delete).Stderr }, patience, often).Should(gomega.BeEmpty())
+			r.Eventually(func() string { return r.kubectl(tt.delete).Stderr }, patience, slower).Should(gomega.BeEmpty())
 			for _, what := range tt.gone {
 				r.gone(what)
 			}

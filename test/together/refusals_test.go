@@ -10,6 +10,8 @@ import (
 	"github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // What a RootSync may not take away stays in its inventory and is told once, with the name
@@ -18,6 +20,7 @@ func TestTogether_2_aRefusedPruneStaysAndComesWhenTheProtectionGoes(t *testing.T
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
+		long bool
 		// git is what the RootSync has, and kept what it declares to the end.
 		git, kept string
 		// make is what somebody else makes.
@@ -56,8 +59,8 @@ func TestTogether_2_aRefusedPruneStaysAndComesWhenTheProtectionGoes(t *testing.T
 			free: "label cm precious -n {s} holdfast.dev/deletion-protected-",
 		},
 		{
-			name: "of an anchor above a subtree in which somebody has something",
-			git:  ns("p") + anchor("p", "s"), kept: ns("p"),
+			name: "of an anchor above a subtree in which somebody has something", long: true,
+			git: ns("p") + anchor("p", "s"), kept: ns("p"),
 			make:     hierarchy("s", "{allowCascadingDeletion: true}") + anchor("s", "t") + protected("t", "precious"),
 			says:     []string{"KNV2009: failed to prune SubnamespaceAnchor.hnc.x-k8s.io, {p}/{s}: ", "configmaps/precious"},
 			pruned:   "subns {s} -n {p}",
@@ -66,6 +69,9 @@ func TestTogether_2_aRefusedPruneStaysAndComesWhenTheProtectionGoes(t *testing.T
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.long {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			r := shared(t)
 			r.synced("sync", r.commit("sync", tt.git))

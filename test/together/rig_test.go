@@ -16,10 +16,15 @@ import (
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/gitserver"
 )
@@ -28,6 +33,8 @@ const (
 	// patience is for failures alone: that a namespace has ended takes its time.
 	patience = "240s"
 	often    = "100ms"
+	// slower is for what runs a command each time, which costs more than to read an object.
+	slower = "400ms"
 
 	syncs = configsyncv1beta1.Namespace
 )
@@ -90,7 +97,7 @@ func (r *rig) apply(yaml string) {
 	r.t.Helper()
 	r.Eventually(func() string {
 		return r.KubectlInput(r.t, r.long(yaml), "apply", "--server-side", "--field-manager=a-user", "-f", "-").Stderr
-	}, patience, often).Should(gomega.BeEmpty(), yaml)
+	}, patience, slower).Should(gomega.BeEmpty(), yaml)
 }
 
 // kubectl runs a command of words.
@@ -107,7 +114,7 @@ func (r *rig) done(line string) {
 			return out.Stderr
 		}
 		return ""
-	}, patience, often).Should(gomega.BeEmpty(), line)
+	}, patience, slower).Should(gomega.BeEmpty(), line)
 }
 
 // refused waits until a dry run of a command is refused in all of these words, and sees
@@ -118,7 +125,7 @@ func (r *rig) refused(line string, words ...string) {
 	for _, w := range words {
 		all = append(all, gomega.ContainSubstring(r.long(w)))
 	}
-	r.Eventually(func() string { return r.kubectl(line + " --dry-run=server").Stderr }, patience, often).Should(gomega.And(all...), line)
+	r.Eventually(func() string { return r.kubectl(line + " --dry-run=server").Stderr }, patience, slower).Should(gomega.And(all...), line)
 	r.Expect(r.kubectl(line).Stderr).To(gomega.And(all...), line)
 }
 
@@ -128,7 +135,7 @@ func (r *rig) see(line, want string) {
 	r.Eventually(func() string {
 		out := r.kubectl("get --ignore-not-found " + line)
 		return out.Stdout + out.Stderr
-	}, patience, often).Should(gomega.Equal(r.long(want)), line)
+	}, patience, slower).Should(gomega.Equal(r.long(want)), line)
 }
 
 // gone waits until something is not there.
@@ -162,22 +169,36 @@ func (r *rig) answers(line string, code int, words ...string) {
 	r.Eventually(func() string {
 		out := r.holdfast(line)
 		return fmt.Sprintf("exit %d\n%s%s", out.Code, out.Stdout, out.Stderr)
-	}, patience, "500ms").Should(gomega.And(all...), line)
+	}, patience, slower).Should(gomega.And(all...), line)
+}
+
+// endings are the kinds of which the tests have objects that could end.
+var endings = []schema.GroupVersionKind{
+	corev1.SchemeGroupVersion.WithKind("Namespace"),
+	corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+	apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
+	hncv1alpha2.GroupVersion.WithKind("SubnamespaceAnchor"),
+	hncv1alpha2.GroupVersion.WithKind("HierarchyConfiguration"),
+	configsyncv1beta1.GroupVersion.WithKind("RootSync"),
 }
 
 // terminating are the objects of the test that are being deleted.
 func (r *rig) terminating() string {
 	r.t.Helper()
-	const kinds = "namespaces,customresourcedefinitions,subnamespaceanchors,hierarchyconfigurations,configmaps,rolebindings,serviceaccounts,rootsyncs"
-	out := r.Kubectl(r.t, "get", "-A", kinds, "-o",
-		`jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.kind}/{.metadata.namespace}/{.metadata.name}{"\n"}{end}`)
-	if out.Code != 0 {
-		r.t.Fatal(out.Stderr)
-	}
 	found := ""
-	for line := range strings.Lines(out.Stdout) {
-		if strings.Contains(line, r.prefix) {
-			found += line
+	for _, kind := range endings {
+		var all metav1.PartialObjectMetadataList
+		all.SetGroupVersionKind(kind)
+		if err := r.Client.List(r.t.Context(), &all); err != nil {
+			r.t.Fatal(err)
+		}
+		for i := range all.Items {
+			o := &all.Items[i]
+			if at := kind.Kind + "/" + o.Namespace + "/" + o.Name; o.DeletionTimestamp != nil && strings.Contains(at, r.prefix) {
+				found += at + "\n"
+			}
 		}
 	}
 	return found

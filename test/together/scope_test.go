@@ -15,7 +15,7 @@ func TestTogether_3_oneScopeIsShownByOneCommand(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
 	const all, and = "all namespaces except *-beyond", "; of these all except "
-	r.Eventually(func() string { return r.holdfast("status").Stdout }, patience, often).Should(gomega.And(
+	r.Eventually(func() string { return r.holdfast("status").Stdout }, patience, slower).Should(gomega.And(
 		gomega.MatchRegexp(`(?m)^deletion +Enforce +in all namespaces except \*-beyond; of these all except \*-undeleted$`),
 		gomega.MatchRegexp(`(?m)^eviction +Enforce +in all namespaces except \*-beyond; of these all except \*-unevicted$`),
 		gomega.MatchRegexp(`(?m)^hierarchy +Enforce +in all namespaces except \*-beyond; of these all except hnc-system, .*treeless$`),
@@ -66,7 +66,7 @@ func TestTogether_3_aFeatureNarrowsTheScopeForItselfAlone(t *testing.T) {
 			if !tt.tree {
 				r.Eventually(func() string {
 					return r.KubectlInput(t, r.long(hierarchy(in, `{parent: "{p}"}`)), "apply", "-f", "-").Stderr
-				}, patience, often).Should(gomega.ContainSubstring("is not managed"))
+				}, patience, slower).Should(gomega.ContainSubstring("is not managed"))
 				return
 			}
 			r.apply(hierarchy(in, `{parent: "{p}"}`))

@@ -20,7 +20,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -116,7 +115,7 @@ const oldQuota = "{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchicalResource
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{Env: testkit.New(t, testkit.Options{NoManager: true}), settings: load(t, "mode: Enforce, excludedNamespaces: [kube-system, kube-public, excluded], managedLabels: [team]")}
+	s := &server{Env: testkit.New(t, testkit.Options{NoManager: true}), settings: load(t, "mode: Enforce, excludedNamespaces: [kube-system, kube-public, excluded, different-excluded, different-excluded-too], managedLabels: [team]")}
 	var err error
 	if s.clientset, err = kubernetes.NewForConfig(s.Config); err != nil {
 		t.Fatal(err)
@@ -233,34 +232,23 @@ func (s *server) as(t testing.TB, user string) client.Client {
 	return s.As(t, user, "system:masters")
 }
 
-// list reads all objects of a kind.
-func list[T any](ctx context.Context, c client.Client, kind schema.GroupVersionKind) ([]T, error) {
-	var found unstructured.UnstructuredList
-	found.SetGroupVersionKind(kind)
-	if err := c.List(ctx, &found); err != nil {
-		return nil, err
-	}
-	out := make([]T, len(found.Items))
-	for i := range found.Items {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &out[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+// metadata is that of all objects of a kind.
+func (s *server) metadata(ctx context.Context, kind string) ([]metav1.PartialObjectMetadata, error) {
+	var all metav1.PartialObjectMetadataList
+	all.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
+	err := s.Client.List(ctx, &all)
+	return all.Items, err
 }
 
 // world is what the API server has now.
 func (s *server) world(ctx context.Context) (rules.World, error) {
-	namespaces, err := list[metav1.PartialObjectMetadata](ctx, s.Client, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	namespaces, err := s.metadata(ctx, "Namespace")
 	if err != nil {
 		return rules.World{}, err
 	}
-	configs, err := list[hncv1alpha2.HierarchyConfiguration](ctx, s.Client, hncv1alpha2.GroupVersion.WithKind("HierarchyConfiguration"))
-	if err != nil {
-		return rules.World{}, err
-	}
-	all, err := list[hncv1alpha2.SubnamespaceAnchor](ctx, s.Client, hncv1alpha2.GroupVersion.WithKind("SubnamespaceAnchor"))
-	if err != nil {
+	var configs hncv1alpha2.HierarchyConfigurationList
+	var anchors hncv1alpha2.SubnamespaceAnchorList
+	if err := errors.Join(s.Client.List(ctx, &configs), s.Client.List(ctx, &anchors)); err != nil {
 		return rules.World{}, err
 	}
 	var edits []tree.Edit
@@ -268,11 +256,11 @@ func (s *server) world(ctx context.Context) (rules.World, error) {
 		n := &namespaces[i]
 		edits = append(edits, tree.SetNamespace(n.Name, &tree.Object{Labels: n.Labels, Annotations: n.Annotations, Terminating: n.DeletionTimestamp != nil}))
 	}
-	for i := range configs {
-		edits = append(edits, tree.SetConfig(configs[i].Namespace, &configs[i].Spec))
+	for i := range configs.Items {
+		edits = append(edits, tree.SetConfig(configs.Items[i].Namespace, &configs.Items[i].Spec))
 	}
-	for i := range all {
-		edits = append(edits, tree.SetAnchor(all[i].Namespace, all[i].Name, &all[i].Spec))
+	for i := range anchors.Items {
+		edits = append(edits, tree.SetAnchor(anchors.Items[i].Namespace, anchors.Items[i].Name, &anchors.Items[i].Spec))
 	}
 	made, _ := tree.New(s.settings.Tree(false)).Apply(edits...)
 	modes := map[schema.GroupKind]hncv1alpha2.SynchronizationMode{
@@ -285,7 +273,7 @@ func (s *server) world(ctx context.Context) (rules.World, error) {
 // sources are the Secrets.
 func (s *server) sources(ctx context.Context, r propagate.Rules) (*propagate.Sources, error) {
 	out := propagate.NewSources(r)
-	secrets, err := list[metav1.PartialObjectMetadata](ctx, s.Client, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	secrets, err := s.metadata(ctx, "Secret")
 	for i := range secrets {
 		o := propagate.Object{Kind: secret, Namespace: secrets[i].Namespace, Name: secrets[i].Name, Labels: secrets[i].Labels, Annotations: secrets[i].Annotations}
 		if !o.IsCopy() {

@@ -6,7 +6,6 @@ package rivals_test
 import (
 	"context"
 	"net/http"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,8 +22,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
-
-func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // counter counts requests.
 type counter struct {
@@ -86,7 +83,7 @@ func hnc(name, labels, image string) string {
 // there is one HNC in a cluster.
 func TestWatcher(t *testing.T) {
 	t.Parallel()
-	e := testkit.Shared(t)
+	e := testkit.New(t, testkit.Options{NoManager: true})
 	g := gomega.NewWithT(t)
 	c, n := counted(t, e, guard)
 	needed := &atomic.Bool{}
@@ -184,7 +181,7 @@ func TestWatcher(t *testing.T) {
 // Without the rights to look, Holdfast does not take itself for alone.
 func TestWatcher_withoutRights(t *testing.T) {
 	t.Parallel()
-	e := testkit.Shared(t)
+	e := testkit.New(t, testkit.Options{NotInstalled: true})
 	c, _ := counted(t, e, "test-rivals-nobody")
 	w := rivals.NewWatcher(rivals.Options{Client: c, Needed: func() bool { return true }, Changed: func() {}, Pauses: timing.Production()})
 	ctx, cancel := context.WithCancel(t.Context())
