@@ -26,7 +26,7 @@ func seed(namespace string) map[string]string {
 }
 
 func (r *rig) seedText(short, strategy string) string {
-	return r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.repo(short).URL()), "  override: {namespaceStrategy: "+strategy+"}") + "\n---\n"
+	return r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.url(short)), "  override: {namespaceStrategy: "+strategy+"}") + "\n---\n"
 }
 
 // settled waits until all is as the seed wants it, and looks whether anybody was told of

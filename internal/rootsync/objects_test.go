@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -200,6 +202,13 @@ func TestNames(t *testing.T) {
 	text := r.rootSyncText("a", "git: {repo: \"https://example.com/x\", auth: none}")
 	r.Apply(t, "", strings.Replace(text, "namespace: "+object.SyncNamespace, "namespace: "+r.name("n"), 1))
 	r.Eventually(func() string {
-		return r.Kubectl(t, "get", "rootsync", r.name("a"), "-n", r.name("n"), "-o", "jsonpath={.status.conditions[?(@.type==\"Stalled\")].message}").Stdout
+		rs := &configsyncv1beta1.RootSync{}
+		r.Expect(r.Client.Get(t.Context(), client.ObjectKey{Namespace: r.name("n"), Name: r.name("a")}, rs)).To(gomega.Succeed())
+		for _, c := range rs.Status.Conditions {
+			if c.Type == configsyncv1beta1.ConditionStalled {
+				return c.Message
+			}
+		}
+		return ""
 	}, within, often).Should(gomega.ContainSubstring("RootSync objects are only allowed in the config-management-system namespace, not in " + r.name("n")))
 }

@@ -5,7 +5,6 @@ package rootsync
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -195,7 +194,7 @@ func (l *ledger) silentUser() {
 // sync starts: the younger one goes on after a while, and takes nothing.
 func (l *ledger) hanging() {
 	slow := *l.rig
-	slow.git = gitserver.Start(l.t, gitserver.Options{})
+	slow.git, slow.served = gitserver.Start(l.t, gitserver.Options{}), true
 	older := slow.commit("ho", "x.yaml", ns("hh")+cm("hh", "one", "older"))
 	slow.sync("ho")
 	l.synced("ho", older)
@@ -308,7 +307,7 @@ func (k kept) identity() string { return string(k.UID) + " " + k.ResourceVersion
 func (l *ledger) managed() map[string]kept {
 	l.t.Helper()
 	out := map[string]kept{}
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+	for _, kind := range []string{"cm", "ns", "role"} {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(kinds[kind])
 		if err := l.Client.List(l.t.Context(), &list, client.HasLabels{object.LabelPartOf}); err != nil {

@@ -116,6 +116,7 @@ func TestSource_image(t *testing.T) {
 func TestSource_branchesAndRevisions(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
+	r.served = true
 	main := r.syncOf("a", ns("n")+cm("n", "one", "main"))
 	other := r.repo("a").Branch("other").Commit(t, r.files("x.yaml", ns("n")+cm("n", "one", "other")))
 	r.spec("a", `{"git":{"branch":"nowhere"}}`)
@@ -153,7 +154,7 @@ func TestSource_foldersAndKustomizations(t *testing.T) {
 		"base/kustomization.yaml", "resources: [x.yaml]\n", "base/x.yaml", cm("n", "one", "base"),
 	}
 	first := r.commit("a", base...)
-	r.from("a", fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s, dir: overlay}", r.repo("a").URL()))
+	r.from("a", fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s, dir: overlay}", r.url("a")))
 	r.says("a", "KNV2004: the directory overlay is not in the repository at this commit")
 	overlay := slices.Concat(base, []string{"overlay/ns.yaml", ns("n"), "overlay/kustomization.yaml",
 		"resources: [../base, ns.yaml]\npatches:\n- patch: '[{\"op\":\"replace\",\"path\":\"/data/v\",\"value\":\"overlay\"}]'\n  target: {kind: ConfigMap}\n"})

@@ -97,7 +97,7 @@ func TestStrategy_lettingGoOfManyEmptiesNoSource(t *testing.T) {
 // explicit makes a RootSync with the seed's annotation.
 func (r *rig) explicit(short string) {
 	r.t.Helper()
-	text := r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.repo(short).URL()))
+	text := r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.url(short)))
 	r.Apply(r.t, object.SyncNamespace, strings.Replace(text, "\nspec:", "\n  annotations: {configsync.gke.io/namespace-strategy: explicit}\nspec:", 1))
 }
 
