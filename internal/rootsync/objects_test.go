@@ -12,6 +12,7 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // with adds annotations to the first object of a manifest of cm or ns.
@@ -68,6 +69,7 @@ func TestDetach_whatIsDeclaredNoLongerStaysAndIsNobodys(t *testing.T) {
 // The namespaces that the cluster needs can be declared like any other, and are let go of
 // when they are not.
 func TestSpecialNamespaces_stay(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	special := []string{"default", "kube-system", "kube-public", "kube-node-lease", "gatekeeper-system"}
@@ -109,6 +111,7 @@ func TestManagedDisabled(t *testing.T) {
 }
 
 func TestMutationIgnore_theContentIsMadeOnceAndLeft(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	r.syncOf("a", ns("n")+with(cm("n", "one", "1"), ignore))
@@ -128,6 +131,7 @@ func TestMutationIgnore_theContentIsMadeOnceAndLeft(t *testing.T) {
 }
 
 func TestDrift_ofEveryKind(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	commit := r.syncOf("a", ns("n")+cm("n", "one", "1"))
@@ -155,6 +159,7 @@ func TestDrift_ofEveryKind(t *testing.T) {
 
 // What a hand has made and looks like a RootSync's object goes only if all of it does.
 func TestDrift_whatIsMadeByHandWithOurMetadata(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	r.syncOf("a", ns("n")+cm("n", "real", "1"))
@@ -178,6 +183,7 @@ func TestDrift_whatIsMadeByHandWithOurMetadata(t *testing.T) {
 }
 
 func TestFight_isToldAndEnds(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	commit := r.syncOf("a", ns("n")+cm("n", "one", "1")+cm("n", "two", "1"))

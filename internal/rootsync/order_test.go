@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // crd is a definition of kind Widget in a group of the test's own, and widget one.
@@ -122,6 +123,7 @@ func TestCRDs_whatIsProtected(t *testing.T) {
 		r.synced("a", none)
 	})
 	t.Run("and of another RootSync", func(t *testing.T) {
+		testkit.Long(t)
 		t.Parallel()
 		r := shared(t)
 		r.syncOf("b", r.crd())
@@ -140,6 +142,7 @@ func TestCRDs_whatIsProtected(t *testing.T) {
 }
 
 func TestDependsOn(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	after := func(names ...string) string {
@@ -190,6 +193,7 @@ func TestRootSyncsThatManageRootSyncs(t *testing.T) {
 		r.manager("ns", "n", "-")
 	})
 	t.Run("and stays where one does not", func(t *testing.T) {
+		testkit.Long(t)
 		t.Parallel()
 		r := shared(t)
 		r.levels(map[string]bool{"top": true, "low": true})

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/gitserver"
 	"github.com/holdfast-dev/holdfast/internal/testkit/registry"
 )
@@ -178,6 +179,7 @@ func TestSource_foldersAndKustomizations(t *testing.T) {
 
 // A kustomization that would take all memory, or all time, fails its own RootSync.
 func TestKustomize_oneThatTakesAllMemory(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	var patches strings.Builder
