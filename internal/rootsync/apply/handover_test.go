@@ -44,9 +44,11 @@ func TestEngine_whatIsHandedOverIsRememberedUntilItIsTakenOver(t *testing.T) {
 			known.declare(from, before)
 			e := r.start(from, owned)
 			e.set("c1", configMap(ns, "x", "v"))
-			// A late event would have it look whose the object is before it is told what it wants. What came
-			// before is over when it has gone over all again.
+			// A late event would have it look whose the object is before it is told what it wants: it gets that
+			// event now, and no other one.
+			r.Eventually(func() any { seen, _ := r.hub.Seen(x); return seen }, patience, soon).ShouldNot(gomega.BeNil())
 			e.hears(false)
+			e.Observe(x)
 			e.set("again", configMap(ns, "x", "v"))
 
 			known.declare(from, nil)
