@@ -46,7 +46,7 @@ func TestEngine_whatIsHandedOverIsRememberedUntilItIsTakenOver(t *testing.T) {
 			e.set("c1", configMap(ns, "x", "v"))
 			// A late event would have it look whose the object is before it is told what it wants: it gets that
 			// event now, and no other one.
-			r.Eventually(func() any { seen, _ := r.hub.Seen(x); return seen }, patience, soon).ShouldNot(gomega.BeNil())
+			r.watched(x)
 			e.hears(false)
 			e.Observe(x)
 			e.set("again", configMap(ns, "x", "v"))
@@ -79,6 +79,14 @@ func TestEngine_whatIsHandedOverIsRememberedUntilItIsTakenOver(t *testing.T) {
 				r.Eventually(func() bool { return e.State().Removed }, patience, often).Should(gomega.BeTrue())
 			}
 		})
+	}
+}
+
+// watched waits until the watch has shown objects.
+func (r *rig) watched(ids ...object.ID) {
+	r.t.Helper()
+	for _, id := range ids {
+		r.Eventually(func() bool { seen, _ := r.hub.Seen(id); return seen != nil }, patience, soon).Should(gomega.BeTrue(), id.String())
 	}
 }
 
