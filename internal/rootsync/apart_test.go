@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 const badService = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: \"{n}\"}\nspec: {ports: [{port: 80000}]}\n---\n"
@@ -33,6 +34,7 @@ func TestApart_oneBadObject(t *testing.T) {
 }
 
 func TestApart_whatCannotChange(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	fixed := func(value string) string { return "immutable: true\n" + cm("n", "fixed", value) }
@@ -46,6 +48,7 @@ func TestApart_whatCannotChange(t *testing.T) {
 
 // What an object depends on and does not get ready has it skipped, and nothing else.
 func TestApart_whatDoesNotGetReady(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	deployment := `apiVersion: apps/v1
@@ -117,6 +120,7 @@ func TestApart_anInventoryThatIsDeleted(t *testing.T) {
 // Several namespaces that one has made along the way and another declares then: none of
 // them is lost, which is no reason to refuse what comes after.
 func TestImplicit_severalAreHandedOver(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	both := cm("m", "one", "1") + cm("n", "one", "1")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // Two that declare one object: the older has it, whoever came first to the cluster, the
@@ -57,6 +59,9 @@ func TestConflict_endsWithTheRootSyncThatHasIt(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]string{"its objects stay": "x=y", "its objects go": foreground} {
 		t.Run(name, func(t *testing.T) {
+			if how != foreground {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			r := shared(t)
 			r.Apply(t, "", r.long(ns("n")))
@@ -78,6 +83,7 @@ func TestConflict_endsWithTheRootSyncThatHasIt(t *testing.T) {
 // Of two that declare a namespace the younger has it when the older gives it up, and
 // nothing in it notices.
 func TestConflict_aNamespaceThatTwoDeclare(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	r.syncOf("a", ns("m")+ns("n")+cm("n", "of-a", "1"))
@@ -96,6 +102,7 @@ func TestConflict_aNamespaceThatTwoDeclare(t *testing.T) {
 
 // One is split in two by letting it go: what it had is taken up by the others.
 func TestRemove_whatStaysIsTakenUp(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	r.syncOf("a", ns("n")+cm("n", "one", "1")+cm("n", "two", "1"))

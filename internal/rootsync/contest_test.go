@@ -14,6 +14,7 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // events are those about a RootSync: "Warning Reason: text". One that came several times
@@ -73,6 +74,9 @@ func TestContest_bothAreToldUntilOneDeclaresItNoLonger(t *testing.T) {
 	younger := ns("n") + cm("n", "of-b", "1")
 	for _, first := range []string{"the older", "the younger"} {
 		t.Run(first+" declares it first", func(t *testing.T) {
+			if first == "the older" {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			r := shared(t)
 			r.syncOf("a", ns("m"))

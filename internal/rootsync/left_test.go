@@ -25,7 +25,7 @@ func (r *rig) byConfigSync(short, commit, manifest, resourceID, source string, m
 		"configmanagement.gke.io/managed: enabled",
 		fmt.Sprintf("configsync.gke.io/manager: %q", ":root_"+string(sync)),
 		fmt.Sprintf("configsync.gke.io/resource-id: %q", r.long(resourceID)),
-		fmt.Sprintf("configsync.gke.io/git-context: '%s'", fmt.Sprintf(`{"repo":%q,"branch":"main","rev":"HEAD"}`, r.repo(short).URL())),
+		fmt.Sprintf("configsync.gke.io/git-context: '%s'", fmt.Sprintf(`{"repo":%q,"branch":"main","rev":"HEAD"}`, r.url(short))),
 		fmt.Sprintf("configmanagement.gke.io/token: %q", commit),
 		fmt.Sprintf("config.k8s.io/owning-inventory: config-management-system_%s", sync),
 	}, more...)
@@ -73,7 +73,7 @@ spec:
 
 // withFinalizers makes a RootSync as Config Sync has left it.
 func (l *ledger) withFinalizers(short string, finalizers ...string) {
-	text := l.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", l.repo(short).URL()))
+	text := l.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", l.url(short)))
 	head := fmt.Sprintf("metadata:\n  finalizers: [%s]\n  labels: {applyset.kubernetes.io/id: %s}\n  annotations: {applyset.kubernetes.io/tooling: configsync.gke.io/v1}\n",
 		strings.Join(finalizers, ", "), object.Sync(l.name(short)).ApplySet())
 	l.Apply(l.t, object.SyncNamespace, strings.Replace(text, "metadata:\n", head, 1))

@@ -8,8 +8,11 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // with adds annotations to the first object of a manifest of cm or ns.
@@ -66,6 +69,7 @@ func TestDetach_whatIsDeclaredNoLongerStaysAndIsNobodys(t *testing.T) {
 // The namespaces that the cluster needs can be declared like any other, and are let go of
 // when they are not.
 func TestSpecialNamespaces_stay(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	special := []string{"default", "kube-system", "kube-public", "kube-node-lease", "gatekeeper-system"}
@@ -107,6 +111,7 @@ func TestManagedDisabled(t *testing.T) {
 }
 
 func TestMutationIgnore_theContentIsMadeOnceAndLeft(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	r.syncOf("a", ns("n")+with(cm("n", "one", "1"), ignore))
@@ -126,6 +131,7 @@ func TestMutationIgnore_theContentIsMadeOnceAndLeft(t *testing.T) {
 }
 
 func TestDrift_ofEveryKind(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	commit := r.syncOf("a", ns("n")+cm("n", "one", "1"))
@@ -153,6 +159,7 @@ func TestDrift_ofEveryKind(t *testing.T) {
 
 // What a hand has made and looks like a RootSync's object goes only if all of it does.
 func TestDrift_whatIsMadeByHandWithOurMetadata(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	r.syncOf("a", ns("n")+cm("n", "real", "1"))
@@ -176,6 +183,7 @@ func TestDrift_whatIsMadeByHandWithOurMetadata(t *testing.T) {
 }
 
 func TestFight_isToldAndEnds(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	commit := r.syncOf("a", ns("n")+cm("n", "one", "1")+cm("n", "two", "1"))
@@ -200,6 +208,13 @@ func TestNames(t *testing.T) {
 	text := r.rootSyncText("a", "git: {repo: \"https://example.com/x\", auth: none}")
 	r.Apply(t, "", strings.Replace(text, "namespace: "+object.SyncNamespace, "namespace: "+r.name("n"), 1))
 	r.Eventually(func() string {
-		return r.Kubectl(t, "get", "rootsync", r.name("a"), "-n", r.name("n"), "-o", "jsonpath={.status.conditions[?(@.type==\"Stalled\")].message}").Stdout
+		rs := &configsyncv1beta1.RootSync{}
+		r.Expect(r.Client.Get(t.Context(), client.ObjectKey{Namespace: r.name("n"), Name: r.name("a")}, rs)).To(gomega.Succeed())
+		for _, c := range rs.Status.Conditions {
+			if c.Type == configsyncv1beta1.ConditionStalled {
+				return c.Message
+			}
+		}
+		return ""
 	}, within, often).Should(gomega.ContainSubstring("RootSync objects are only allowed in the config-management-system namespace, not in " + r.name("n")))
 }

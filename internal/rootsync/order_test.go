@@ -9,8 +9,13 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // crd is a definition of kind Widget in a group of the test's own, and widget one.
@@ -28,8 +33,20 @@ func (r *rig) widget(namespace, name string) string {
 	return fmt.Sprintf("apiVersion: %s.example.com/v1\nkind: Widget\nmetadata: {name: %s, namespace: \"{%s}\"}\n---\n", r.prefix, name, namespace)
 }
 
+// widgets are those that there are, as "namespace/name".
 func (r *rig) widgets() string {
-	return strings.Join(strings.Fields(r.Kubectl(r.t, "get", "widgets."+r.prefix+".example.com", "-A", "-o", "name", "--ignore-not-found").Stdout), " ")
+	r.t.Helper()
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: r.prefix + ".example.com", Version: "v1", Kind: "WidgetList"})
+	err := r.Client.List(r.t.Context(), &list)
+	if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		r.t.Fatal(err)
+	}
+	var names []string
+	for _, w := range list.Items {
+		names = append(names, w.GetNamespace()+"/"+w.GetName())
+	}
+	return strings.Join(names, " ")
 }
 
 func TestCRDs(t *testing.T) {
@@ -106,6 +123,7 @@ func TestCRDs_whatIsProtected(t *testing.T) {
 		r.synced("a", none)
 	})
 	t.Run("and of another RootSync", func(t *testing.T) {
+		testkit.Long(t)
 		t.Parallel()
 		r := shared(t)
 		r.syncOf("b", r.crd())
@@ -124,6 +142,7 @@ func TestCRDs_whatIsProtected(t *testing.T) {
 }
 
 func TestDependsOn(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	after := func(names ...string) string {
@@ -174,6 +193,7 @@ func TestRootSyncsThatManageRootSyncs(t *testing.T) {
 		r.manager("ns", "n", "-")
 	})
 	t.Run("and stays where one does not", func(t *testing.T) {
+		testkit.Long(t)
 		t.Parallel()
 		r := shared(t)
 		r.levels(map[string]bool{"top": true, "low": true})
@@ -189,7 +209,7 @@ func TestRootSyncsThatManageRootSyncs(t *testing.T) {
 func (r *rig) levels(goes map[string]bool) {
 	r.t.Helper()
 	text := func(short string) string {
-		out := r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.repo(short).URL())) + "\n---\n"
+		out := r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.url(short))) + "\n---\n"
 		if goes[short] {
 			out = strings.Replace(out, "metadata:\n", "metadata:\n  annotations: {configsync.gke.io/deletion-propagation-policy: Foreground}\n", 1)
 		}

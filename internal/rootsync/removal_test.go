@@ -47,10 +47,8 @@ func TestRemove(t *testing.T) {
 					}
 				}
 			}
-			for kind, name := range map[string]string{"serviceaccount": object.Sync(r.name("a")).Reconciler(), "resourcegroup": r.name("a")} {
-				r.Eventually(func() string {
-					return r.Kubectl(t, "get", kind, name, "-n", object.SyncNamespace, "--ignore-not-found", "-o", "name").Stdout
-				}, within, often).Should(gomega.BeEmpty())
+			for kind, name := range map[string]string{"account": object.Sync(r.name("a")).Reconciler(), "inventory": r.name("a")} {
+				r.Eventually(func() any { return r.object(kind, "/"+object.SyncNamespace+"/"+name) }, within, often).Should(gomega.BeNil())
 			}
 		})
 	}
@@ -80,6 +78,7 @@ func TestPrune_aNamespaceInWhichSomebodyRunsSomething(t *testing.T) {
 func TestSuspend_nothingIsAppliedOrPutBackUntilItIsOver(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
+	r.served = true // the server counts who asks
 	r.syncOf("a", ns("n")+cm("n", "one", "1"))
 	r.annotate("a", "holdfast.dev/suspend=true")
 	r.Eventually(func() bool {

@@ -11,12 +11,14 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/gitserver"
@@ -24,7 +26,7 @@ import (
 
 const (
 	within = "180s"
-	often  = "50ms"
+	often  = "200ms"
 )
 
 // rig has RootSyncs of one test, whose names and namespaces begin with its prefix.
@@ -34,6 +36,8 @@ type rig struct {
 	t      *testing.T
 	prefix string
 	git    *gitserver.Server
+	// served has the repositories be asked for over HTTP, which takes four times of what a folder takes.
+	served bool
 }
 
 func shared(t *testing.T) *rig {
@@ -107,6 +111,14 @@ func (r *rig) files(pairs ...string) map[string]string {
 // repo is the repository of a RootSync.
 func (r *rig) repo(sync string) *gitserver.Repo { return r.git.Repo(r.t, sync) }
 
+// url is where RootSyncs look for a repository.
+func (r *rig) url(sync string) string {
+	if r.served {
+		return r.repo(sync).URL()
+	}
+	return r.repo(sync).FileURL()
+}
+
 // commit commits files, and only these, and returns what the commit is called.
 func (r *rig) commit(sync string, pairs ...string) string {
 	r.t.Helper()
@@ -121,7 +133,7 @@ func (r *rig) sync(short string, more ...string) {
 
 func (r *rig) syncEvery(short, period string, more ...string) {
 	r.t.Helper()
-	r.from(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: %s}", r.repo(short).URL(), period), more...)
+	r.from(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: %s}", r.url(short), period), more...)
 }
 
 // from makes a RootSync of another source.
@@ -153,11 +165,18 @@ func (r *rig) syncOf(short, text string, more ...string) string {
 	return commit
 }
 
+// annotate adds an annotation "key=value" to a RootSync, and "key-" takes one away.
 func (r *rig) annotate(short, annotation string) {
 	r.t.Helper()
-	if out := r.Kubectl(r.t, "annotate", "--overwrite", "rootsync", r.name(short), "-n", object.SyncNamespace, annotation); out.Code != 0 {
-		r.t.Fatal(out.Stderr)
+	key, text, added := strings.Cut(annotation, "=")
+	var value any
+	if added {
+		value = text
 	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{strings.TrimSuffix(key, "-"): value}}})
+	r.Expect(err).NotTo(gomega.HaveOccurred())
+	rs := &configsyncv1beta1.RootSync{ObjectMeta: metav1.ObjectMeta{Namespace: object.SyncNamespace, Name: r.name(short)}}
+	r.Expect(r.Client.Patch(r.t.Context(), rs, client.RawPatch(types.MergePatchType, body))).To(gomega.Succeed())
 }
 
 func (r *rig) rootSync(short string) *configsyncv1beta1.RootSync {
@@ -211,9 +230,11 @@ func (r *rig) says(short, text string) {
 }
 
 var kinds = map[string]schema.GroupVersionKind{
-	"cm":   {Version: "v1", Kind: "ConfigMap"},
-	"ns":   {Version: "v1", Kind: "Namespace"},
-	"role": {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	"cm":        {Version: "v1", Kind: "ConfigMap"},
+	"ns":        {Version: "v1", Kind: "Namespace"},
+	"role":      {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	"account":   {Version: "v1", Kind: "ServiceAccount"},
+	"inventory": group.Resource.GroupVersion().WithKind("ResourceGroup"),
 }
 
 // object reads an object: "cm a/x" or "ns a"; nil if there is none. A namespace that is

@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
@@ -23,15 +27,17 @@ func TestRights_aRootSyncHasThoseOfItsRolesAndNoOthers(t *testing.T) {
 	r.sync("a", "  override: {roleRefs: [{kind: ClusterRole, name: edit, namespace: "+r.name("n")+"}]}")
 	r.says("a", `KNV2013: failed to apply ClusterRole.rbac.authorization.k8s.io, /{high}`)
 	r.manager("cm", "n/one", "a")
-	account := "system:serviceaccount:" + object.SyncNamespace + ":" + object.Sync(r.name("a")).Reconciler()
-	r.Expect(r.Kubectl(t, "auth", "can-i", "create", "clusterroles", "--as", account).Stdout).To(gomega.ContainSubstring("no"))
-	r.Expect(r.Kubectl(t, "auth", "can-i", "create", "configmaps", "-n", r.name("n"), "--as", account).Stdout).To(gomega.ContainSubstring("yes"))
+	account := serviceAccount(object.SyncNamespace, object.Sync(r.name("a")).Reconciler())
+	r.Expect(r.may(account, "create", "clusterroles.rbac.authorization.k8s.io", "")).To(gomega.BeFalse())
+	r.Expect(r.may(account, "create", "configmaps", r.name("n"))).To(gomega.BeTrue())
 
 	// Other roles take effect, and those before are taken away.
-	r.Expect(r.Kubectl(t, "patch", "rootsync", r.name("a"), "-n", object.SyncNamespace, "--type=merge", "-p", `{"spec":{"override":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}}`).Code).To(gomega.Equal(0))
+	r.spec("a", `{"override":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}`)
 	r.Eventually(func() string { return r.status("a") }, within, often).Should(gomega.HavePrefix("synced "))
-	if got := r.Kubectl(t, "get", "rolebindings", "-n", r.name("n"), "-o", "name").Stdout; got != "" {
-		t.Errorf("bindings that nobody asks for: %s", got)
+	var bindings rbacv1.RoleBindingList
+	r.Expect(r.Client.List(t.Context(), &bindings, client.InNamespace(r.name("n")))).To(gomega.Succeed())
+	for _, b := range bindings.Items {
+		t.Errorf("a binding that nobody asks for: %s", b.Name)
 	}
 }
 
@@ -40,30 +46,50 @@ func TestRights_aRootSyncHasThoseOfItsRolesAndNoOthers(t *testing.T) {
 func TestRights_theProcessActsAsAccountsOfRootSyncsAlone(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	mine := "--as=system:serviceaccount:" + manager.Namespace + ":holdfast-sync"
-	for _, tt := range []struct{ want, question string }{
-		{"yes", "impersonate serviceaccounts -n config-management-system"},
-		{"no", "impersonate serviceaccounts -n kube-system"},
-		{"no", "impersonate serviceaccounts -n " + manager.Namespace},
-		{"no", "impersonate serviceaccounts -A"},
-		{"no", "impersonate users"},
-		{"no", "impersonate groups"},
-		{"no", "impersonate userextras --subresource=scopes"},
-		{"no", "escalate clusterroles"},
-		{"no", "create configmaps -n default"},
-		{"no", "delete namespaces"},
-		{"no", "create namespaces"},
-		{"no", "delete pods -n default"},
-		{"no", "patch deployments -n default"},
-		{"no", "delete rootsyncs -n config-management-system"},
-		{"no", "create clusterroles"},
-		{"no", "create serviceaccounts --subresource=token -n config-management-system"},
+	mine := serviceAccount(manager.Namespace, "holdfast-sync")
+	for _, tt := range []struct {
+		want                      bool
+		verb, resource, namespace string
+	}{
+		{true, "impersonate", "serviceaccounts", object.SyncNamespace},
+		{false, "impersonate", "serviceaccounts", "kube-system"},
+		{false, "impersonate", "serviceaccounts", manager.Namespace},
+		{false, "impersonate", "serviceaccounts", ""},
+		{false, "impersonate", "users", ""},
+		{false, "impersonate", "groups", ""},
+		{false, "impersonate", "userextras/scopes", ""},
+		{false, "impersonate", "userextras.authentication.k8s.io/scopes", ""},
+		{false, "escalate", "clusterroles.rbac.authorization.k8s.io", ""},
+		{false, "create", "configmaps", "default"},
+		{false, "delete", "namespaces", ""},
+		{false, "create", "namespaces", ""},
+		{false, "delete", "pods", "default"},
+		{false, "patch", "deployments.apps", "default"},
+		{false, "delete", "rootsyncs.configsync.gke.io", object.SyncNamespace},
+		{false, "create", "clusterroles.rbac.authorization.k8s.io", ""},
+		{false, "create", "serviceaccounts/token", object.SyncNamespace},
 	} {
-		out := r.Kubectl(t, append([]string{"auth", "can-i", mine}, strings.Fields(tt.question)...)...)
-		if got := strings.TrimSpace(out.Stdout); got != tt.want {
-			t.Errorf("can it %s? %q, and not %q; %s", tt.question, got, tt.want, out.Stderr)
+		if got := r.may(mine, tt.verb, tt.resource, tt.namespace); got != tt.want {
+			t.Errorf("may it %s %s in %q? %t, and not %t", tt.verb, tt.resource, tt.namespace, got, tt.want)
 		}
 	}
+}
+
+func serviceAccount(namespace, name string) string {
+	return "system:serviceaccount:" + namespace + ":" + name
+}
+
+// may asks the API server whether a user may do something to "resource.group/subresource", as
+// "kubectl auth can-i" does, which ends the process that it runs in.
+func (r *rig) may(user, verb, what, namespace string) bool {
+	r.t.Helper()
+	what, subresource, _ := strings.Cut(what, "/")
+	of := schema.ParseGroupResource(what)
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: verb, Group: of.Group, Resource: of.Resource, Subresource: subresource,
+	}}}
+	r.Expect(r.As(r.t, user).Create(r.t.Context(), review)).To(gomega.Succeed())
+	return review.Status.Allowed
 }
 
 // mustNameRoles has the configuration refuse RootSyncs that would be cluster-admin.
@@ -79,8 +105,8 @@ func (l *ledger) mustNameRoles() {
 	l.sync("rb")
 	for _, short := range []string{"ra", "rb"} {
 		l.says(short, refused)
-		account := "--as=system:serviceaccount:" + object.SyncNamespace + ":" + object.Sync(l.name(short)).Reconciler()
-		l.Eventually(func() string { return l.Kubectl(l.t, "auth", "can-i", "*", "*", account).Stdout }, within, "500ms").Should(gomega.HavePrefix("no"))
+		account := serviceAccount(object.SyncNamespace, object.Sync(l.name(short)).Reconciler())
+		l.Eventually(func() bool { return l.may(account, "*", "*", "") }, within, "500ms").Should(gomega.BeFalse())
 	}
 	l.manager("cm", "ra/one", "ra")
 	l.manager("cm", "ra/two", "-")

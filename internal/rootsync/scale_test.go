@@ -11,6 +11,8 @@ import (
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // many are ConfigMaps of one namespace.
@@ -25,6 +27,7 @@ func many(namespace string, n int, name, value string) string {
 // Hundreds of objects of one namespace come, and of those one changes by one write, and go.
 // Thousands, and figures, are the bench's: others run beside this.
 func TestScale_hundredsOfObjects(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const n = 500
 	r := shared(t)
@@ -58,6 +61,7 @@ func TestScale_hundredsOfObjects(t *testing.T) {
 // Errors that the API server would not take as a status are told in part, and counted as
 // a whole; they stop nothing.
 func TestScale_aStatusThatIsTooLarge(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const n = 1800 // of more than a kilobyte each: etcd takes one and a half thousand of these
 	r := shared(t)
@@ -82,6 +86,7 @@ func TestScale_aStatusThatIsTooLarge(t *testing.T) {
 
 // A definition that is as large as they come is a definition like any other.
 func TestScale_aLargeCRD(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	large := func(text string) string {

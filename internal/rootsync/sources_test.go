@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/gitserver"
 	"github.com/holdfast-dev/holdfast/internal/testkit/registry"
 )
@@ -116,6 +117,7 @@ func TestSource_image(t *testing.T) {
 func TestSource_branchesAndRevisions(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
+	r.served = true
 	main := r.syncOf("a", ns("n")+cm("n", "one", "main"))
 	other := r.repo("a").Branch("other").Commit(t, r.files("x.yaml", ns("n")+cm("n", "one", "other")))
 	r.spec("a", `{"git":{"branch":"nowhere"}}`)
@@ -153,7 +155,7 @@ func TestSource_foldersAndKustomizations(t *testing.T) {
 		"base/kustomization.yaml", "resources: [x.yaml]\n", "base/x.yaml", cm("n", "one", "base"),
 	}
 	first := r.commit("a", base...)
-	r.from("a", fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s, dir: overlay}", r.repo("a").URL()))
+	r.from("a", fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s, dir: overlay}", r.url("a")))
 	r.says("a", "KNV2004: the directory overlay is not in the repository at this commit")
 	overlay := slices.Concat(base, []string{"overlay/ns.yaml", ns("n"), "overlay/kustomization.yaml",
 		"resources: [../base, ns.yaml]\npatches:\n- patch: '[{\"op\":\"replace\",\"path\":\"/data/v\",\"value\":\"overlay\"}]'\n  target: {kind: ConfigMap}\n"})
@@ -177,6 +179,7 @@ func TestSource_foldersAndKustomizations(t *testing.T) {
 
 // A kustomization that would take all memory, or all time, fails its own RootSync.
 func TestKustomize_oneThatTakesAllMemory(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	var patches strings.Builder

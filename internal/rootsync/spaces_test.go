@@ -11,6 +11,7 @@ import (
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 func TestImplicit_deletedByHandItIsMadeAgainWithAllInIt(t *testing.T) {
@@ -34,6 +35,9 @@ func TestImplicit_isAdoptedByWhoDeclaresIt(t *testing.T) {
 	t.Parallel()
 	for name, manifest := range map[string]string{"as it is": ns("n"), "with detach": with(ns("n"), detach)} {
 		t.Run(name, func(t *testing.T) {
+			if name == "with detach" {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			r := shared(t)
 			made := r.syncOf("a", cm("n", "one", "1"))

@@ -15,6 +15,7 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 func (r *rig) strategy(short, strategy string) {
@@ -65,10 +66,11 @@ func TestStrategy_lettingGoOfManyEmptiesNoSource(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
+		long   bool
 		change func(*rig)
 	}{
-		{"while it is synced", func(r *rig) { r.strategy("a", "explicit") }},
-		{"while it is suspended, which forgets what was declared, as a restart does", func(r *rig) {
+		{"while it is synced", false, func(r *rig) { r.strategy("a", "explicit") }},
+		{"while it is suspended, which forgets what was declared, as a restart does", true, func(r *rig) {
 			r.annotate("a", "holdfast.dev/suspend=true")
 			r.Eventually(func() bool {
 				return slices.ContainsFunc(r.rootSync("a").Status.Conditions, func(c configsyncv1beta1.Condition) bool { return c.Type == "Suspended" && c.Status == "True" })
@@ -78,6 +80,9 @@ func TestStrategy_lettingGoOfManyEmptiesNoSource(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.long {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			r := shared(t)
 			commit := r.commit("a", "cm.yaml", cm("n", "one", "1")+cm("m", "one", "1"))
@@ -97,7 +102,7 @@ func TestStrategy_lettingGoOfManyEmptiesNoSource(t *testing.T) {
 // explicit makes a RootSync with the seed's annotation.
 func (r *rig) explicit(short string) {
 	r.t.Helper()
-	text := r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.repo(short).URL()))
+	text := r.rootSyncText(short, fmt.Sprintf("git: {repo: %q, branch: main, auth: none, period: 1s}", r.url(short)))
 	r.Apply(r.t, object.SyncNamespace, strings.Replace(text, "\nspec:", "\n  annotations: {configsync.gke.io/namespace-strategy: explicit}\nspec:", 1))
 }
 
@@ -107,16 +112,17 @@ func TestStrategy_theSeedsTable(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
+		long bool
 		run  func(*rig)
 	}{
-		{"declared, and not managed elsewhere: made and owned, with what is in it", func(r *rig) {
+		{"declared, and not managed elsewhere: made and owned, with what is in it", true, func(r *rig) {
 			commit := r.commit("a", "x.yaml", ns("n")+cm("n", "of-a", "1"))
 			r.explicit("a")
 			r.synced("a", commit)
 			r.manager("ns", "n", "a")
 			r.manager("cm", "n/of-a", "a")
 		}},
-		{"not declared, and not managed elsewhere: what is in it fails until it is made elsewhere", func(r *rig) {
+		{"not declared, and not managed elsewhere: what is in it fails until it is made elsewhere", false, func(r *rig) {
 			commit := r.commit("a", "x.yaml", cm("n", "of-a", "1"))
 			r.explicit("a")
 			r.says("a", `KNV2009: failed to apply ConfigMap, {n}/of-a: namespaces "{n}" not found`)
@@ -128,7 +134,7 @@ func TestStrategy_theSeedsTable(t *testing.T) {
 			r.manager("ns", "n", "o")
 			r.manager("cm", "n/of-a", "a")
 		}},
-		{"not declared, and managed elsewhere: what is in it is applied", func(r *rig) {
+		{"not declared, and managed elsewhere: what is in it is applied", true, func(r *rig) {
 			made := r.commit("o", "x.yaml", ns("n"))
 			r.explicit("o")
 			r.synced("o", made)
@@ -139,7 +145,7 @@ func TestStrategy_theSeedsTable(t *testing.T) {
 			r.manager("ns", "n", "o")
 			r.Expect(r.object("ns", "n").GetResourceVersion()).To(gomega.Equal(version))
 		}},
-		{"declared, and managed elsewhere: both are told, and no fight; resolved by taking it out of all but one", func(r *rig) {
+		{"declared, and managed elsewhere: both are told, and no fight; resolved by taking it out of all but one", true, func(r *rig) {
 			one := r.commit("o", "x.yaml", ns("n")+cm("n", "of-o", "1"))
 			r.explicit("o")
 			r.synced("o", one)
@@ -164,6 +170,9 @@ func TestStrategy_theSeedsTable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.long {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			tt.run(shared(t))
 		})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
@@ -50,6 +51,9 @@ func TestTakeOver_whatConfigSyncHasLeft(t *testing.T) {
 		"by nobody, with marks of a copy": managedBy("", "none_none", "applyset-of-nobody-v1"),
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "by a RepoSync" {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			r := shared(t)
 			r.Apply(t, "", r.long(ns("n")))

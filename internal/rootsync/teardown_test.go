@@ -11,6 +11,7 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // failing waits until a RootSync that is being deleted says why it cannot go.
@@ -64,6 +65,9 @@ func TestRemove_withoutItsSource(t *testing.T) {
 		"a spec that is wrong":           `{"git":{"auth":"token"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "a spec that is wrong" {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			r := shared(t)
 			r.syncOf("a", ns("n")+cm("n", "one", "1"))
@@ -81,6 +85,7 @@ func TestRemove_withoutItsSource(t *testing.T) {
 // What one has lost by a commit that was refused, another may take over: then the commit
 // is good after all, as it is in the other order.
 func TestEmptied_untilAnotherDeclaresIt(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := shared(t)
 	r.syncOf("a", ns("m")+ns("n")+cm("n", "one", "1"))

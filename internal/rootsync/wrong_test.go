@@ -37,8 +37,8 @@ func (l *ledger) wrong() []string {
 	l.syncOf("wh", ns("wh1")+ns("wh2"))
 	l.commit("wh", "none.txt", "")
 	l.commit("wi", "x.yaml", parse)
-	l.from("wi", `git: {repo: "`+l.repo("wi").URL()+`", branch: none, auth: none, period: 1s}`)
-	l.from("wj", `git: {repo: "`+l.repo("wi").URL()+`", auth: token}`)
+	l.from("wi", `git: {repo: "`+l.url("wi")+`", branch: none, auth: none, period: 1s}`)
+	l.from("wj", `git: {repo: "`+l.url("wi")+`", auth: token}`)
 	late := cm("wa", "late", "1")
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: \"{wa}\"}\nspec: {containers: [{name: c, image: nothing.invalid/c}]}\n---\n"
 	l.commit("wk", "x.yaml", pod+with(late, object.AnnotationDependsOn+": /namespaces/{wa}/Pod/p"))

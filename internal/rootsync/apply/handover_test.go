@@ -44,6 +44,12 @@ func TestEngine_whatIsHandedOverIsRememberedUntilItIsTakenOver(t *testing.T) {
 			known.declare(from, before)
 			e := r.start(from, owned)
 			e.set("c1", configMap(ns, "x", "v"))
+			// A late event would have it look whose the object is before it is told what it wants: it gets that
+			// event now, and no other one.
+			r.watched(x)
+			e.hears(false)
+			e.Observe(x)
+			e.set("again", configMap(ns, "x", "v"))
 
 			known.declare(from, nil)
 			known.declare(to, after)
@@ -58,6 +64,8 @@ func TestEngine_whatIsHandedOverIsRememberedUntilItIsTakenOver(t *testing.T) {
 			if diff := cmp.Diff([]string{x.String()}, e.inventory()); diff != "" {
 				t.Error(diff)
 			}
+			e.hears(true)
+			e.Observe(x)
 
 			if tt.heir {
 				r.start(to, owned).set("c1", configMap(ns, "x", "w"))
@@ -71,6 +79,25 @@ func TestEngine_whatIsHandedOverIsRememberedUntilItIsTakenOver(t *testing.T) {
 				r.Eventually(func() bool { return e.State().Removed }, patience, often).Should(gomega.BeTrue())
 			}
 		})
+	}
+}
+
+// watched waits until the watch has shown objects.
+func (r *rig) watched(ids ...object.ID) {
+	r.t.Helper()
+	for _, id := range ids {
+		r.Eventually(func() bool { seen, _ := r.hub.Seen(id); return seen != nil }, patience, soon).Should(gomega.BeTrue(), id.String())
+	}
+}
+
+// hears says whether an Engine is told of events.
+func (e *engine) hears(on bool) {
+	e.r.mu.Lock()
+	defer e.r.mu.Unlock()
+	if on {
+		e.r.engines[e] = true
+	} else {
+		delete(e.r.engines, e)
 	}
 }
 

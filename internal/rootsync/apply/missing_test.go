@@ -48,9 +48,7 @@ func TestEngine_aMissingNamespaceAppearsBeforeTheAnswerArrives(t *testing.T) {
 		})
 		o.Client = must(dynamic.NewForConfig(config))(t)
 	})
-	r.mu.Lock()
-	delete(r.engines, e) // it hears of nothing but what it is told above
-	r.mu.Unlock()
+	e.hears(false) // of nothing but what it is told above
 	t.Cleanup(func() {
 		_ = r.e.Client.Delete(context.WithoutCancel(t.Context()), named("v1/Namespace", "", "missing-late"))
 	})

@@ -177,6 +177,8 @@ func TestEngine_Remove(t *testing.T) {
 			e := r.start(object.Sync(name), nil)
 			e.set("c1", namespace(name+"-a"), namespace(name+"-b"), configMap(name+"-a", "first", "v"),
 				configMap(name+"-a", "second", "v", "config.kubernetes.io/depends-on: /namespaces/"+name+"-a/ConfigMap/first"))
+			// What depends on what is read off the objects that go.
+			r.watched(object.ID{Kind: "ConfigMap", Namespace: name + "-a", Name: "first"}, object.ID{Kind: "ConfigMap", Namespace: name + "-a", Name: "second"})
 			r.asked()
 			e.Remove(how, apply.Declaration{})
 			r.Eventually(func() bool { return e.State().Removed }, patience, often).Should(gomega.BeTrue())

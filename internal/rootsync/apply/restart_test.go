@@ -18,11 +18,13 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // Whenever a process ends, the next one goes on: the cluster and the inventory end as
 // is declared, whatever was declared in between.
 func TestEngine_endsAtRandomMoments(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := newRig(t)
 	ns := r.e.Namespace(t)

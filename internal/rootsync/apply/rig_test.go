@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 const (
 	// patience is for failures alone.
 	patience = "180s"
-	often    = "20ms"
+	often    = "100ms" // for what the API server is asked for
+	soon     = "10ms"  // for what an Engine says
 )
 
 // rig has Engines on the shared cluster, and counts what they ask of it.
@@ -299,7 +300,7 @@ func (e *engine) settled(commit string) (s apply.State) {
 	e.r.Eventually(func() bool {
 		s = e.State()
 		return s.Settled && (s.Version.Commit == commit || commit == "")
-	}, patience, often).Should(gomega.BeTrue(), "%+v", &s)
+	}, patience, soon).Should(gomega.BeTrue(), "%+v", &s)
 	return s
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // registry knows what all RootSyncs declare: of those that declare an object, the first
@@ -53,6 +54,7 @@ func (r *registry) declare(s object.Sync, list []object.Declared) {
 // and processes end: each object ends as the oldest RootSync that declares it says, and
 // is in the inventory of that one alone.
 func TestEngine_rivalsAtRandom(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := newRig(t)
 	ns := r.e.Namespace(t)

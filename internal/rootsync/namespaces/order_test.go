@@ -169,7 +169,11 @@ func (s Stakes) text() string {
 // several declare is always the oldest one's.
 func TestJudge_comesToRest(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 50
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 2))
 		m := &model{t: t, stakes: Stakes{}}
 		for range 20 {

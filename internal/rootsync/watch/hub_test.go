@@ -6,7 +6,6 @@ package watch_test
 import (
 	"context"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
@@ -28,8 +26,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/watch"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
-
-func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 var (
 	configMaps  = schema.GroupKind{Kind: "ConfigMap"}
@@ -49,9 +45,9 @@ type rig struct {
 	changed map[object.ID]int
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, e *testkit.Env) *rig {
 	t.Helper()
-	r := &rig{WithT: gomega.NewWithT(t), e: testkit.Shared(t), watches: map[string]int{}, changed: map[object.ID]int{}}
+	r := &rig{WithT: gomega.NewWithT(t), e: e, watches: map[string]int{}, changed: map[object.ID]int{}}
 	rc := rest.CopyConfig(r.e.Config)
 	rc.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(q *http.Request) (*http.Response, error) {
@@ -129,9 +125,15 @@ func managed(api, kind, namespace, name, spec string) string {
 		` configsync.gke.io/resource-id: _configmap_` + namespace + `_` + name + `}}` + spec + `}`
 }
 
-func TestHub_hasOneWatchForEachKindWhoeverFollowsIt(t *testing.T) {
+func TestHub(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	e := testkit.New(t, testkit.Options{NotInstalled: true})
+	t.Run("has one watch for each kind, whoever follows it", func(t *testing.T) { oneWatch(t, newRig(t, e)) })
+	t.Run("follows kinds that come and go", func(t *testing.T) { comesAndGoes(t, newRig(t, e)) })
+}
+
+func oneWatch(t *testing.T, r *rig) {
+	t.Helper()
 	ns := r.e.Namespace(t)
 	one := object.ID{Kind: "ConfigMap", Namespace: ns, Name: "one"}
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: ns, Name: "web"}
@@ -191,20 +193,14 @@ func TestHub_hasOneWatchForEachKindWhoeverFollowsIt(t *testing.T) {
 	}
 }
 
-func TestHub_followsKindsThatComeAndGo(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func comesAndGoes(t *testing.T, r *rig) {
+	t.Helper()
 	ns := r.e.Namespace(t)
 	r.Expect(r.Follow(t.Context(), "a", sets.New(widgets))).To(gomega.Succeed())
 	one := object.ID{Group: widgets.Group, Kind: widgets.Kind, Namespace: ns, Name: "one"}
 	crd := `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.hub.example.org}, spec: {group: hub.example.org, scope: Namespaced,
 		names: {plural: widgets, singular: widget, kind: Widget}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
 	r.e.Apply(t, "", crd)
-	t.Cleanup(func() {
-		c := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "widgets.hub.example.org"}}
-		c.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-		_ = r.e.Client.Delete(context.WithoutCancel(t.Context()), c)
-	})
 	r.Eventually(func() bool { _, known := r.Seen(one); return known }, "180s", "20ms").Should(gomega.BeTrue())
 	r.e.Apply(t, ns, managed("hub.example.org/v1", "Widget", ns, "one", ""))
 	r.Eventually(r.seen(one), "180s", "20ms").ShouldNot(gomega.BeNil())

@@ -333,7 +333,11 @@ func TestThousandsOfFiles(t *testing.T) {
 	server := gitserver.Start(t, gitserver.Options{})
 	repo := server.Repo(t, "r")
 	want := map[string]string{}
-	for i := range 5000 {
+	n := 5000
+	if testing.Short() {
+		n = 1000
+	}
+	for i := range n {
 		want[fmt.Sprintf("d%d/%d.yaml", i%50, i)] = fmt.Sprintf("n: %d\n", i)
 	}
 	repo.Commit(t, want)

@@ -59,11 +59,11 @@ func TestHostileTrees(t *testing.T) {
 				id = plumb(t, repo, entries.String(), "mktree")
 			}
 			return id
-		}, []string{"more than 100000 files"}},
+		}, []string{"more than 10000 files"}},
 		{"a large file in a few bytes", func(repo *gitserver.Repo, _ string) string {
-			large := plumb(t, repo, strings.Repeat("\x00", 64<<20), "hash-object", "-w", "--stdin")
+			large := plumb(t, repo, strings.Repeat("\x00", 8<<20), "hash-object", "-w", "--stdin")
 			return plumb(t, repo, "100644 blob "+large+"\tf\n", "mktree")
-		}, []string{"more than 32 MiB"}},
+		}, []string{"more than 4 MiB"}},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestHostileTrees(t *testing.T) {
 			blob := plumb(t, repo, "x", "hash-object", "-w", "--stdin")
 			commit := plumb(t, repo, "", "commit-tree", "-m", "m", tt.tree(repo, blob))
 			repo.Reset(t, commit)
-			_, _, err := fetched(t, opened(t, Options{Limits: remote.Limits{TreeBytes: 32 << 20}}, Remote{URL: repo.URL()}), onMain)
+			_, _, err := fetched(t, opened(t, Options{Limits: remote.Limits{TreeFiles: 10_000, TreeBytes: 4 << 20}}, Remote{URL: repo.URL()}), onMain)
 			wantError(t, err, tt.words...)
 			if !remote.IsContent(err) {
 				t.Error("it is to be tried again only with another commit")

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestLeaving(t *testing.T) {
@@ -163,5 +165,13 @@ func TestSecret_isNeverShown(t *testing.T) {
 		if strings.Contains(s, "geheim") || strings.Contains(s, fmt.Sprintf("%x", "geheim")) {
 			t.Error(s)
 		}
+	}
+}
+
+func TestLimits_whereNobodySaysOthers(t *testing.T) {
+	t.Parallel()
+	want := Limits{FetchBytes: 512 << 20, TreeBytes: 512 << 20, TreeFiles: 100_000}
+	if diff := cmp.Diff(want, Limits{}.OrDefaults()); diff != "" {
+		t.Error(diff)
 	}
 }
