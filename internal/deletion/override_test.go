@@ -70,7 +70,7 @@ func phase(t testing.TB, e *testkit.Env, name string) func() v1alpha1.OverridePh
 // messageOf is what an override says about where it stands.
 func messageOf(t testing.TB, e *testkit.Env, name string) string {
 	t.Helper()
-	return e.Kubectl(t, "get", "dov", name, "-o", "jsonpath={.status.message}").Stdout
+	return read(t, e, "{.status.message}", "dov", name)()
 }
 
 // stampOf is the override that an object says is in force for it.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,9 +28,11 @@ const needsVerb = `needs the RBAC verb "unprotect" on resourcedeletionprotection
 // and not unprotect.
 func everything(t testing.TB, e *testkit.Env, user string) {
 	t.Helper()
+	var rules []rbacv1.PolicyRule
 	for _, group := range []string{"", "apps", "batch", "discovery.k8s.io", "apiextensions.k8s.io"} {
-		e.Grant(t, "", user, testkit.Rule(group, []string{"*"}, "*"))
+		rules = append(rules, testkit.Rule(group, []string{"*"}, "*"))
 	}
+	e.Grant(t, "", user, rules...)
 }
 
 func mayUnprotect(t testing.TB, e *testkit.Env, ns, user string) {
