@@ -21,6 +21,7 @@ import (
 // policies; where they do not, that is said. The APIService is protected for
 // both.
 func TestProtection_ofAggregatedAPIs(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
 	g := gomega.NewWithT(t)

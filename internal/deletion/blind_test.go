@@ -64,6 +64,7 @@ spec:
 // sayWhatCannotBeWatched has a kind that was watched. It can become one that nobody can read: here its conversion
 // webhook goes.
 func sayWhatCannotBeWatched(t *testing.T, e *testkit.Env) {
+	testkit.Long(t)
 	g := gomega.NewWithT(t)
 	ns := e.Namespace(t)
 	group := ns + ".example.com"

@@ -32,7 +32,7 @@ func TestOutage(t *testing.T) {
 	before := w.versions(t)
 	e.Manager = e.StartManager(t)
 	t.Run("a manager that comes back writes nothing again", func(t *testing.T) { w.writesNothing(t, before) })
-	w.override(t, "short", "10s")
+	w.override(t, "short", "15s")
 	w.kill(t)
 	t.Run("overrides stay in force", w.overridesHold)
 	t.Run("marks hold", w.marksHold)

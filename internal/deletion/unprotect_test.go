@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -131,16 +132,18 @@ func TestUnprotect_putApplyAndFinalizeNeedTheRight(t *testing.T) {
 		t.Errorf("apply that drops the label: got %v, want a 403", err)
 	}
 
-	namespace := &corev1.Namespace{}
-	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: ns}, namespace); err != nil {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	if err := e.Client.Patch(t.Context(), namespace, mergeLabels(map[string]any{strict: "Always"})); err != nil {
 		t.Fatal(err)
 	}
-	namespace.Labels[strict] = "Always"
-	if err := e.Client.Update(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
-	delete(namespace.Labels, strict)
-	if err := c.SubResource("finalize").Update(t.Context(), namespace); !apierrors.IsForbidden(err) {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // Holdfast marks it meanwhile
+		if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
+			return err
+		}
+		delete(namespace.Labels, strict)
+		return c.SubResource("finalize").Update(t.Context(), namespace)
+	})
+	if !apierrors.IsForbidden(err) {
 		t.Errorf("PUT of namespaces/finalize: got %v, want a 403", err)
 	}
 }
