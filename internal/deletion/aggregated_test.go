@@ -21,6 +21,7 @@ import (
 // policies; where they do not, that is said. The APIService is protected for
 // both.
 func TestProtection_ofAggregatedAPIs(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
 	g := gomega.NewWithT(t)
@@ -41,9 +42,7 @@ func TestProtection_ofAggregatedAPIs(t *testing.T) {
 		}
 		group := o.GroupVersionKind().Group
 		e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: `+tt.name+`}, spec: {protectedResources: [{resourceSelector: [{apiVersion: `+group+`/v1, kind: Flunder, name: one, namespace: `+ns+`}]}]}}`)
-		g.Eventually(func() string {
-			return e.Kubectl(t, "get", "rdp", tt.name, "-o", "jsonpath={.status.conditions[0].status} {.status.conditions[0].reason} {.status.unenforceable[*].reason}").Stdout
-		}, "180s", "200ms").Should(gomega.Equal(tt.status), tt.name)
+		g.Eventually(statusOf(t, e, tt.name, `{.status.conditions[0].status} {.status.conditions[0].reason} {.status.unenforceable[*].reason}`), "180s", "200ms").Should(gomega.Equal(tt.status), tt.name)
 		g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "apiservice", "v1."+group), "180s", "100ms").Should(gomega.Equal(tt.name))
 		g.Expect(refused(t, e, "delete", "apiservice", "v1."+group)).To(gomega.ContainSubstring("ResourceDeletionProtection " + tt.name))
 		if tt.goes {
@@ -65,6 +64,7 @@ func TestProtection_ofAggregatedAPIs(t *testing.T) {
 // An extension API server that does not answer holds up nothing but its own kinds,
 // also at the start. They come when it answers.
 func TestProtection_startsBesideABrokenAggregatedAPI(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{NoManager: true})
 	g := gomega.NewWithT(t)

@@ -30,9 +30,8 @@ func declaration(part, value string) client.Patch {
 	return client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"`+part+`":{"`+v1alpha1.ProtectByDefaultLabel+`":`+value+`}}}`))
 }
 
-func TestByDefault_protectsTheKindsThatTheNamespaceDeclares(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{ManagerArgs: configured(t, "featureGates: {DeletionProtectionByDefault: true}")})
+// byDefault is with the gate on.
+func byDefault(t *testing.T, e *testkit.Env) {
 	g := gomega.NewWithT(t)
 	ns, other := e.Namespace(t), e.Namespace(t)
 	owner := configMap(t, e, ns, "owner")
@@ -72,9 +71,6 @@ func TestByDefault_protectsTheKindsThatTheNamespaceDeclares(t *testing.T) {
 	done(t, e, dryRun(ns, "secret/s")...)
 	done(t, e, "delete", "namespace", ns, "--wait=false")
 	mustGo(t, e, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
-
-	t.Run("changing the declaration needs the right to unprotect", func(t *testing.T) { byDefaultRights(t, e) })
-	t.Run("overrides pass", func(t *testing.T) { byDefaultOverrides(t, e) })
 }
 
 func byDefaultRights(t *testing.T, e *testkit.Env) {
@@ -127,8 +123,8 @@ func byDefaultOverrides(t *testing.T, e *testkit.Env) {
 	cm := configMap(t, e, ns, "x")
 	configMap(t, e, ns, "y")
 	declare(t, e, ns, "configmaps")
-	c := asker(t, e, "", "alice")
-	endOne := ask(t, e, c, overrideOf(t, e, ns+"-x", "alice", cm))
+	c := asker(t, e, "", "asker")
+	endOne := ask(t, e, c, overrideOf(t, e, ns+"-x", "asker", cm))
 	defer endOne()
 	g.Eventually(stampOf(t, e, cm), "180s", "50ms").Should(gomega.Equal(ns + "-x"))
 	done(t, e, "delete", "configmap", "x", "-n", ns)
@@ -139,11 +135,11 @@ func byDefaultOverrides(t *testing.T, e *testkit.Env) {
 		t.Fatal(err)
 	}
 	// Without its contents it would never come to an end.
-	end := ask(t, e, c, overrideOf(t, e, ns+"-alone", "alice", namespace))
+	end := ask(t, e, c, overrideOf(t, e, ns+"-alone", "asker", namespace))
 	g.Eventually(stampOf(t, e, namespace), "180s", "50ms").Should(gomega.Equal(ns + "-alone"))
 	refused(t, e, "delete", "namespace", ns, "--wait=false")
 	end()
-	all := overrideOf(t, e, ns, "alice", namespace)
+	all := overrideOf(t, e, ns, "asker", namespace)
 	all.Spec.IncludeContents = true
 	endAll := ask(t, e, c, all)
 	defer endAll()

@@ -117,9 +117,7 @@ func TestCascading_ofANamespace(t *testing.T) {
 			done(t, e, dryRun...)
 			defer takeAway(t, e, "pv", ns)
 			e.Apply(t, "", `{apiVersion: v1, kind: PersistentVolume, metadata: {name: `+ns+`}, spec: {storageClassName: "", capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /none}, claimRef: {namespace: `+ns+`, name: c}}}`)
-			g.Eventually(func() string {
-				return e.Kubectl(t, "get", "pvc", "c", "-n", ns, "-o", "jsonpath={.status.phase}").Stdout
-			}, "180s", "100ms").Should(gomega.Equal("Bound"))
+			g.Eventually(read(t, e, "{.status.phase}", "pvc", "c", "-n", ns), "180s", "100ms").Should(gomega.Equal("Bound"))
 			used("persistentvolumeclaims/c is bound")
 			done(t, e, "delete", "pvc", "c", "-n", ns)
 			done(t, e, "delete", "namespace", ns, "--wait=false")

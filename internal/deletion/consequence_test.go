@@ -13,19 +13,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// label reads a label of an object by kubectl.
-func label(t testing.TB, e *testkit.Env, key string, args ...string) func() string {
-	t.Helper()
-	path := "jsonpath={.metadata.labels." + strings.ReplaceAll(key, ".", `\.`) + "}"
-	return func() string { return e.Kubectl(t, append([]string{"get", "-o", path}, args...)...).Stdout }
-}
-
-func annotation(t testing.TB, e *testkit.Env, key string, args ...string) func() string {
-	t.Helper()
-	path := "jsonpath={.metadata.annotations." + strings.ReplaceAll(key, ".", `\.`) + "}"
-	return func() string { return e.Kubectl(t, append([]string{"get", "-o", path}, args...)...).Stdout }
-}
-
 // refused runs kubectl and returns what it says, which must be a refusal.
 func refused(t testing.TB, e *testkit.Env, args ...string) string {
 	t.Helper()
@@ -51,7 +38,7 @@ func TestConsequence_whatIsAboveIsMarked(t *testing.T) {
 	g := gomega.NewWithT(t)
 	ns := e.Namespace(t)
 	e.Apply(t, ns, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`)
-	uid := e.Kubectl(t, "get", "statefulset", "db", "-n", ns, "-o", "jsonpath={.metadata.uid}").Stdout
+	uid := read(t, e, "{.metadata.uid}", "statefulset", "db", "-n", ns)()
 	e.Apply(t, ns, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, labels: {holdfast.dev/deletion-protected: Always}, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: `+uid+`}]}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
 
 	g.Eventually(label(t, e, v1alpha1.HoldsProtectedMark, "namespace", ns), "180s", "50ms").Should(gomega.Equal("true"))
@@ -103,9 +90,7 @@ spec:
 	g.Eventually(label(t, e, v1alpha1.ProtectedByMark, "service", "service-1", "-n", ns), "180s", "50ms").Should(gomega.Equal(ns))
 	g.Expect(refused(t, e, "delete", "deployment", "deployment-1", "-n", ns)).To(gomega.ContainSubstring("deployments.apps/deployment-1 is protected from deletion by ResourceDeletionProtection " + ns))
 	done(t, e, "delete", "deployment", "deployment-3", "-n", ns)
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "rdp", ns, "-o", `jsonpath={.status.matches} {.status.conditions[0].reason}`).Stdout
-	}, "180s", "100ms").Should(gomega.Equal(`{"kinds":[{"count":1,"kind":"Service"},{"count":2,"group":"apps","kind":"Deployment"}],"total":3} Protected`))
+	g.Eventually(statusOf(t, e, ns, `{.status.matches} {.status.conditions[0].reason}`), "180s", "100ms").Should(gomega.Equal(`{"kinds":[{"count":1,"kind":"Service"},{"count":2,"group":"apps","kind":"Deployment"}],"total":3} Protected`))
 	g.Eventually(func() string { return refused(t, e, "delete", "namespace", ns) }, "180s", "100ms").Should(gomega.ContainSubstring("3 protected objects: deployments.apps/deployment-1, deployments.apps/deployment-2, services/service-1"))
 	done(t, e, "delete", "rdp", ns)
 	g.Eventually(label(t, e, v1alpha1.MarkedLabel, "deployment", "deployment-1", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())

@@ -219,9 +219,16 @@ func TestControllers_historyIsCleanedUp(t *testing.T) {
 	}
 	for _, image := range []string{"one", "two", "three"} {
 		e.Apply(t, ns, daemons(image))
-		g.Eventually(func() string {
-			return e.Kubectl(t, "get", "controllerrevisions", "-n", ns, "-o", "jsonpath={.items[*].data.spec.template.spec.containers[0].image}").Stdout
-		}, "180s", "100ms").Should(gomega.Equal(image), "old revisions stay, or the new one does not come")
+		g.Eventually(func() (revisions []string) {
+			var list appsv1.ControllerRevisionList
+			if err := e.Client.List(t.Context(), &list, client.InNamespace(ns)); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range list.Items {
+				revisions = append(revisions, string(r.Data.Raw))
+			}
+			return revisions
+		}, "180s", "100ms").Should(gomega.ConsistOf(gomega.ContainSubstring(`"image":"`+image+`"`)), "old revisions stay, or the new one does not come")
 	}
 	// A Job without labels takes those of its template, and would be protected itself.
 	e.Apply(t, ns, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, labels: {app: j}}, spec: {ttlSecondsAfterFinished: 0, template: {metadata: {labels: {holdfast.dev/deletion-protected: Always}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`)

@@ -96,6 +96,7 @@ func denialsOf(t testing.TB, e *testkit.Env, name string) func() string {
 }
 
 func TestDenials_ofARealAPIServer(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	e, start := audited(t)
 	g := gomega.NewWithT(t)

@@ -269,15 +269,18 @@ func TestMarks_theEndpointsOfAMarkedServiceFollowIt(t *testing.T) {
 		}
 		return addresses
 	}, "180s", "50ms").Should(gomega.Equal([]string{"192.0.2.1"}), "the EndpointSlice does not follow")
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "endpoints", "web", "-n", ns, "-o", "jsonpath={.subsets[*].addresses[*].ip}").Stdout
-	}, "180s", "100ms").Should(gomega.Equal("192.0.2.1"), "the Endpoints do not follow")
-	writes := func() string {
-		return e.Kubectl(t, "get", "endpointslices", "-n", ns, "-o", "jsonpath={.items[*].metadata.generation}").Stdout
+	g.Eventually(read(t, e, "{.subsets[*].addresses[*].ip}", "endpoints", "web", "-n", ns), "180s", "100ms").Should(gomega.Equal("192.0.2.1"), "the Endpoints do not follow")
+	writes := func(o ...client.ListOption) (generations []int64) {
+		var slices discoveryv1.EndpointSliceList
+		if err := e.Client.List(t.Context(), &slices, append(o, client.InNamespace(ns))...); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range slices.Items {
+			generations = append(generations, s.Generation)
+		}
+		return generations
 	}
-	g.Eventually(func() string {
-		return e.Kubectl(t, "get", "endpointslices", "-n", ns, "-l", v1alpha1.ProtectedByMark+"="+ns, "-o", "name").Stdout
-	}, "180s", "100ms").ShouldNot(gomega.BeEmpty())
+	g.Eventually(func() []int64 { return writes(client.MatchingLabels{v1alpha1.ProtectedByMark: ns}) }, "180s", "100ms").ShouldNot(gomega.BeEmpty())
 	before := writes()
-	g.Consistently(writes, "3s", "200ms").Should(gomega.Equal(before), "somebody goes on writing the EndpointSlice")
+	g.Consistently(func() []int64 { return writes() }, "3s", "200ms").Should(gomega.Equal(before), "somebody goes on writing the EndpointSlice")
 }

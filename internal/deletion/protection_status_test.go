@@ -15,12 +15,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// statusOf reads a part of a protection's status.
-func statusOf(t testing.TB, e *testkit.Env, name, path string) func() string {
-	t.Helper()
-	return func() string { return e.Kubectl(t, "get", "rdp", name, "-o", "jsonpath="+path).Stdout }
-}
-
 // widgets is a small kind of its own, of a group.
 func widgets(group string) string {
 	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.` + group + `}, spec: {
@@ -136,7 +130,7 @@ func TestProtection_nothingIsWrittenWhenNothingChanges(t *testing.T) {
 	versions := func() string {
 		var all string
 		for _, args := range [][]string{{"rdp", ns}, {"configmap", "x", "-n", ns}, {"namespace", ns}} {
-			all += e.Kubectl(t, append([]string{"get", "-o", "jsonpath={.metadata.resourceVersion} "}, args...)...).Stdout
+			all += read(t, e, version+" ", args...)()
 		}
 		return all
 	}

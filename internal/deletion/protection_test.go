@@ -28,12 +28,6 @@ func takeAway(t testing.TB, e *testkit.Env, args ...string) {
 	}, "180s", "100ms").Should(gomega.BeEmpty())
 }
 
-// protectedBy is the mark of a protection.
-func protectedBy(t testing.TB, e *testkit.Env, args ...string) func() string {
-	t.Helper()
-	return label(t, e, v1alpha1.ProtectedByMark, args...)
-}
-
 func deployment(name, replicas string) string {
 	return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + name + `}, spec: {replicas: ` + replicas +
 		`, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`

@@ -4,6 +4,7 @@
 package deletion_test
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -152,7 +153,7 @@ func recordAll(t *testing.T, e *testkit.Env) *recorder {
 	if err := e.Client.Create(t.Context(), configuration); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Client.Delete(t.Context(), configuration) })
+	t.Cleanup(func() { _ = e.Client.Delete(context.WithoutCancel(t.Context()), configuration) })
 	gomega.NewWithT(t).Eventually(func() bool {
 		probe := configMap(t, e, "default", fmt.Sprintf("probe-%d", len(r.shapes(func(*admissionv1.AdmissionRequest) bool { return true }))))
 		_ = e.Client.Delete(t.Context(), probe)
@@ -164,6 +165,8 @@ func recordAll(t *testing.T, e *testkit.Env) *recorder {
 // The policies are built on what the API server really hands over. This pins
 // it: a row that changes with a new Kubernetes is a rule to look at again.
 func TestRequests_whatTheAPIServerSends(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
 	e := testkit.New(t, testkit.Options{NoManager: true})
 	r := recordAll(t, e)
 	ctx := t.Context()

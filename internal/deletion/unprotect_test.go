@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -27,9 +29,11 @@ const needsVerb = `needs the RBAC verb "unprotect" on resourcedeletionprotection
 // and not unprotect.
 func everything(t testing.TB, e *testkit.Env, user string) {
 	t.Helper()
+	var rules []rbacv1.PolicyRule
 	for _, group := range []string{"", "apps", "batch", "discovery.k8s.io", "apiextensions.k8s.io"} {
-		e.Grant(t, "", user, testkit.Rule(group, []string{"*"}, "*"))
+		rules = append(rules, testkit.Rule(group, []string{"*"}, "*"))
 	}
+	e.Grant(t, "", user, rules...)
 }
 
 func mayUnprotect(t testing.TB, e *testkit.Env, ns, user string) {
@@ -128,16 +132,18 @@ func TestUnprotect_putApplyAndFinalizeNeedTheRight(t *testing.T) {
 		t.Errorf("apply that drops the label: got %v, want a 403", err)
 	}
 
-	namespace := &corev1.Namespace{}
-	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: ns}, namespace); err != nil {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	if err := e.Client.Patch(t.Context(), namespace, mergeLabels(map[string]any{strict: "Always"})); err != nil {
 		t.Fatal(err)
 	}
-	namespace.Labels[strict] = "Always"
-	if err := e.Client.Update(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
-	delete(namespace.Labels, strict)
-	if err := c.SubResource("finalize").Update(t.Context(), namespace); !apierrors.IsForbidden(err) {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // Holdfast marks it meanwhile
+		if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
+			return err
+		}
+		delete(namespace.Labels, strict)
+		return c.SubResource("finalize").Update(t.Context(), namespace)
+	})
+	if !apierrors.IsForbidden(err) {
 		t.Errorf("PUT of namespaces/finalize: got %v, want a 403", err)
 	}
 }
