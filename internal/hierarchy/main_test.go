@@ -15,7 +15,7 @@ import (
 // tests take apart together is more than the brake would let go.
 func TestMain(m *testing.M) {
 	parallel()
-	os.Exit(testkit.RunWith(m, testkit.Extra{
+	os.Exit(testkit.RunWith(m, testkit.Options{
 		Manifests: []string{"config/crd/hnc", "config/rbac/hierarchy.yaml"},
 		Configuration: `
 hierarchy:

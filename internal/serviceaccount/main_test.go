@@ -14,7 +14,7 @@ import (
 // the namespaces with a label, as the gate has it when it is on. Tests that write as
 // Holdfast themselves have namespaces without.
 func TestMain(m *testing.M) {
-	os.Exit(testkit.RunWith(m, testkit.Extra{
+	os.Exit(testkit.RunWith(m, testkit.Options{
 		Manifests: []string{"internal/testkit/strimzi/crds.yaml", "internal/testkit/cnpg/crds.yaml", "config/rbac/serviceaccounts.yaml"},
 		Configuration: `
 featureGates: {ServiceAccountPatching: true}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -61,11 +63,19 @@ type Env struct {
 	productionPauses bool
 	// hasSync says that what a "sync" needs was applied.
 	hasSync bool
+	// configuration is Options.Configuration.
+	configuration string
 }
 
 // Options of an Env.
 type Options struct {
+	// Cluster are the options of a local control plane.
 	Cluster cluster.Options
+	// Manifests are applied before Holdfast starts; paths below the root of the module.
+	Manifests []string
+	// Configuration is the part of a HoldfastConfiguration behind its kind, which managers and syncs read
+	// from a file; without one they read the ConfigMap that is installed.
+	Configuration string
 	// ManagerArgs are given to each manager, before those of StartManager: of
 	// a flag that is given twice the last value counts.
 	ManagerArgs []string
@@ -90,7 +100,7 @@ func New(t testing.TB, o Options) *Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Env{Cluster: c, dir: dir, managerArgs: o.ManagerArgs, managerEnv: o.ManagerEnv, productionPauses: o.ProductionPauses}
+	e := newEnv(c, dir, o)
 	t.Cleanup(func() {
 		if e.Manager != nil {
 			if t.Failed() {
@@ -102,16 +112,38 @@ func New(t testing.TB, o Options) *Env {
 			t.Errorf("give the cluster back: %v", err)
 		}
 	})
-	if err := e.prepare(t.Context()); err != nil {
-		t.Fatalf("prepare for Holdfast: %v", err)
-	}
-	if o.NotInstalled {
-		return e
-	}
-	if err := e.start(t.Context(), !o.NoManager); err != nil {
+	if err := e.begin(t.Context(), o); err != nil {
 		t.Fatalf("start Holdfast: %v", err)
 	}
 	return e
+}
+
+func newEnv(c *cluster.Cluster, dir string, o Options) *Env {
+	return &Env{
+		Cluster: c, dir: dir, managerArgs: slices.Clone(o.ManagerArgs), managerEnv: o.ManagerEnv,
+		productionPauses: o.ProductionPauses, configuration: o.Configuration,
+	}
+}
+
+// configurationHead begins a configuration.
+const configurationHead = "apiVersion: " + configv1alpha1.GroupVersion + "\nkind: " + configv1alpha1.Kind + "\n"
+
+// begin does what the options say, up to a running manager.
+func (e *Env) begin(ctx context.Context, o Options) error {
+	if e.configuration != "" {
+		file := filepath.Join(e.dir, "config.yaml")
+		if err := os.WriteFile(file, []byte(configurationHead+e.configuration), 0o600); err != nil {
+			return fmt.Errorf("write the configuration: %w", err)
+		}
+		e.managerArgs = append(e.managerArgs, "--config", file, "--config-map", "")
+	}
+	if err := manager.Apply(ctx, e.Cluster, o.Manifests...); err != nil {
+		return err
+	}
+	if err := e.prepare(ctx); err != nil || o.NotInstalled {
+		return err
+	}
+	return e.start(ctx, !o.NoManager)
 }
 
 // PausesDividedBy is what the pauses of every manager and sync are divided by.

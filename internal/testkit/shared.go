@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
@@ -26,31 +25,18 @@ var shared struct {
 	err error
 	env *Env
 	// given says that the cluster was there, and had no Holdfast.
-	given bool
-	extra Extra
-}
-
-// configurationHead begins a configuration.
-const configurationHead = "apiVersion: " + configv1alpha1.GroupVersion + "\nkind: " + configv1alpha1.Kind + "\n"
-
-// Extra is what a package's tests share beyond Holdfast as it is installed.
-type Extra struct {
-	// Manifests are paths below the root of the module.
-	Manifests []string
-	// Configuration is the part of a HoldfastConfiguration behind its kind; empty
-	// for the one that is installed. SharedSync has it too.
-	Configuration string
-	// Cluster are the options of a local control plane.
-	Cluster cluster.Options
+	given   bool
+	options Options
 }
 
 // Run runs the tests of a package that uses Shared and ends what they shared. A
 // cluster that was there before is left as it was.
-func Run(m *testing.M) int { return RunWith(m, Extra{}) }
+func Run(m *testing.M) int { return RunWith(m, Options{}) }
 
 // RunWith is Run for tests that share more.
-func RunWith(m *testing.M, extra Extra) int {
-	shared.run, shared.extra = true, extra
+func RunWith(m *testing.M, o Options) int {
+	o.ManagerArgs = slices.Concat(patient, o.ManagerArgs)
+	shared.run, shared.options = true, o
 	code := m.Run()
 	if shared.env == nil {
 		return code
@@ -97,28 +83,15 @@ func startShared(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("make folder: %w", err), c.Stop())
 	}
 	// From here on Run ends it, however far the start comes.
-	shared.env, shared.given = &Env{Cluster: c, dir: dir, managerArgs: slices.Clone(patient)}, path != ""
-	if text := shared.extra.Configuration; text != "" {
-		file := filepath.Join(dir, "config.yaml")
-		if err := os.WriteFile(file, []byte(configurationHead+text), 0o600); err != nil {
-			return fmt.Errorf("write the configuration: %w", err)
-		}
-		shared.env.managerArgs = append(shared.env.managerArgs, "--config", file, "--config-map", "")
-	}
-	if err := manager.Apply(ctx, c, shared.extra.Manifests...); err != nil {
-		return err
-	}
-	if err := shared.env.prepare(ctx); err != nil {
-		return err
-	}
-	return shared.env.start(ctx, true)
+	shared.env, shared.given = newEnv(c, dir, shared.options), path != ""
+	return shared.env.begin(ctx, shared.options)
 }
 
 // sharedCluster is the cluster of a kubeconfig if it has no Holdfast, or a local
 // one if there is no path.
 func sharedCluster(ctx context.Context, path string) (*cluster.Cluster, error) {
 	if path == "" {
-		return cluster.Lease(ctx, filepath.Base(os.Args[0]), shared.extra.Cluster)
+		return cluster.Lease(ctx, filepath.Base(os.Args[0]), shared.options.Cluster)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -142,7 +115,7 @@ func endShared(ctx context.Context) error {
 	}
 	if shared.given {
 		errs = append(errs, e.takeAway(ctx))
-		for _, path := range shared.extra.Manifests {
+		for _, path := range shared.options.Manifests {
 			_, err := manager.Kubectl(ctx, e.Cluster, "delete", "--ignore-not-found", "-f", path)
 			errs = append(errs, err)
 		}

@@ -60,11 +60,8 @@ func (e *Env) startSync(ctx context.Context, dir string, args []string) (*manage
 	if err := e.prepareSync(ctx); err != nil {
 		return nil, err
 	}
-	file, text := filepath.Join(dir, "sync.yaml"), syncConfiguration
-	if dir == e.dir { // the shared one has what its package shares
-		text += shared.extra.Configuration
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	file := filepath.Join(dir, "sync.yaml")
+	if err := os.WriteFile(file, []byte(syncConfiguration+e.configuration), 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
 	return manager.Start(ctx, e.Cluster, manager.Options{

@@ -12,16 +12,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-	"github.com/holdfast-dev/holdfast/test/cli/script"
 )
 
-// TestScripts run side by side: each has a namespace of its own.
+// TestScripts run side by side: each has a namespace of its own. Those that change the cluster for everybody
+// come after them, one by one.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, script.Params(t, testkit.Shared(t), testscript.Params{Dir: "testdata"}))
-}
-
-// TestScriptsAlone change the cluster for everybody, so they run one by one, and
-// after the others.
-func TestScriptsAlone(t *testing.T) {
-	script.Alone(t, "testdata/alone/*.txtar")
+	env := testkit.Shared(t)
+	t.Run("together", func(t *testing.T) {
+		testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata"}))
+	})
+	alone(t, env, "testdata/alone/*.txtar")
 }

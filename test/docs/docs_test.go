@@ -27,7 +27,7 @@ import (
 const root = "../.."
 
 func TestMain(m *testing.M) {
-	os.Exit(testkit.RunWith(m, testkit.Extra{Manifests: []string{"config/crd/hnc", "config/crd/configsync", "internal/testkit/strimzi/crds.yaml"}}))
+	os.Exit(testkit.RunWith(m, testkit.Options{Manifests: []string{"config/crd/hnc", "config/crd/configsync", "internal/testkit/strimzi/crds.yaml"}}))
 }
 
 // pages are the documents by their path.

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testkit.RunWith(m, testkit.Extra{Manifests: []string{"config/crd/configsync"}}))
+	os.Exit(testkit.RunWith(m, testkit.Options{Manifests: []string{"config/crd/configsync"}}))
 }
 
 // create is an object as the API server would have it.

@@ -45,7 +45,7 @@ func (s sharing) Run() int {
 		return 1
 	}
 	requests = log
-	return testkit.RunWith(s.m, testkit.Extra{
+	return testkit.RunWith(s.m, testkit.Options{
 		Cluster:   options,
 		Manifests: []string{"config/crd/hnc", "config/rbac/hierarchy.yaml", "config/rbac/serviceaccounts.yaml"},
 		Configuration: `

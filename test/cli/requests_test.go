@@ -1,7 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package script
+package cli
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// Requests are what a command asks the API server.
-func Requests(
+// requestsOf returns what a command asks the API server.
+func requestsOf(
 	t *testing.T, env *testkit.Env, command func(*ui.Streams, *genericclioptions.ConfigFlags) *cobra.Command, args ...string,
 ) []*http.Request {
 	t.Helper()
@@ -30,7 +30,7 @@ func Requests(
 	flags.KubeConfig, flags.CacheDir = new(env.Kubeconfig), new(t.TempDir())
 	flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {
 		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+			return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				out = append(out, r)
@@ -49,6 +49,6 @@ func Requests(
 	return out
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+type roundTripperFunc func(*http.Request) (*http.Response, error)
 
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,7 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hns
+package cli
 
 import (
 	"context"
@@ -34,9 +34,6 @@ const (
 
 	namespacesPath  = "GET /api/v1/namespaces"
 	hierarchiesPath = "GET /apis/hnc.x-k8s.io/v1alpha2/hierarchyconfigurations"
-
-	eventuallyTimeout  = "180s"
-	eventuallyInterval = "50ms"
 )
 
 func nth(i int) string { return fmt.Sprintf("n%04d", i) }
@@ -105,7 +102,7 @@ func drawn(i int) string {
 func testLargeTree(t *testing.T, env *testkit.Env) {
 	const handful = 6 // three pages of each, since other namespaces are listed too
 	for _, args := range [][]string{{"tree", nth(0)}, {"tree", "-A"}} {
-		r := call(t.Context(), t, env, "", args...)
+		r := callHNS(t.Context(), t, env, "", args...)
 		if r.err != nil || r.errOut.String() != "" {
 			t.Fatalf("%v: %v %s", args, r.err, &r.errOut)
 		}
@@ -146,7 +143,7 @@ func testNarrowRights(t *testing.T, env *testkit.Env) {
 		makeLimit(t, env, ns, "limit")
 	}
 
-	r := call(t.Context(), t, env, tenant, "tree", nth(10))
+	r := callHNS(t.Context(), t, env, tenant, "tree", nth(10))
 	// Whether the last is a subnamespace is not known.
 	if diff := cmp.Diff(strings.Replace(drawn(10), "[s] n0110", "n0110", 1), r.out.String()); diff != "" {
 		t.Errorf("tree (-want +got)\n%s", diff)
@@ -159,30 +156,30 @@ func testNarrowRights(t *testing.T, env *testkit.Env) {
 		t.Errorf("tree took %d requests, want %d:\n%s", got, want, &r.requests)
 	}
 
-	r = call(t.Context(), t, env, tenant, "tree", nth(0))
+	r = callHNS(t.Context(), t, env, tenant, "tree", nth(0))
 	if want := "Error reading namespace n0000: namespaces \"n0000\" is forbidden"; r.err == nil || !strings.HasPrefix(r.out.String(), want) {
 		t.Errorf("got %v, %q", r.err, &r.out)
 	}
-	r = call(t.Context(), t, env, tenant, "tree", "-A")
+	r = callHNS(t.Context(), t, env, tenant, "tree", "-A")
 	if want := "Could not list namespaces: namespaces is forbidden"; r.err == nil || !strings.HasPrefix(r.out.String(), want) {
 		t.Errorf("got %v, %q", r.err, &r.out)
 	}
 	const lister = "lister"
 	env.Grant(t, "", lister, testkit.Rule("", []string{"namespaces"}, "list"))
-	r = call(t.Context(), t, env, lister, "tree", "-A")
+	r = callHNS(t.Context(), t, env, lister, "tree", "-A")
 	if r.err == nil || strings.Count(r.errOut.String(), "Error reading hierarchy for ") != 3 || !strings.Contains(r.errOut.String(), " more namespaces could not be read") {
 		t.Errorf("got %v, %s", r.err, &r.errOut)
 	}
-	r = call(t.Context(), t, env, tenant, "describe", nth(10))
+	r = callHNS(t.Context(), t, env, tenant, "describe", nth(10))
 	if want := "Hierarchy configuration for namespace n0010\nError listing subnamespace anchors for n0010: "; r.err == nil || !strings.HasPrefix(r.out.String(), want) {
 		t.Errorf("got %v, %q", r.err, &r.out)
 	}
-	r = call(t.Context(), t, env, tenant, "set", nth(10), "--root")
+	r = callHNS(t.Context(), t, env, tenant, "set", nth(10), "--root")
 	if want := "Unsetting the parent of n0010 (was previously n0000)\n\nCould not update the hierarchical configuration of n0010.\nReason: "; r.err == nil || !strings.HasPrefix(r.out.String(), want) {
 		t.Errorf("got %v, %q", r.err, &r.out)
 	}
 
-	r = call(t.Context(), t, env, tenant, "get", "limitranges", "-n", nth(10))
+	r = callHNS(t.Context(), t, env, tenant, "get", "limitranges", "-n", nth(10))
 	if diff := cmp.Diff([]string{nth(10), nth(105)}, firstColumn(r.out.String())); diff != "" {
 		t.Errorf("get (-want +got)\n%s", diff)
 	}
@@ -211,7 +208,7 @@ func firstColumn(table string) (out []string) {
 // testGet looks at which lists get makes.
 func testGet(t *testing.T, env *testkit.Env) {
 	const all = "GET /api/v1/limitranges"
-	r := call(t.Context(), t, env, "", "get", "limitranges", "-n", nth(0))
+	r := callHNS(t.Context(), t, env, "", "get", "limitranges", "-n", nth(0))
 	if diff := cmp.Diff([]string{nth(10), nth(105), nth(110)}, firstColumn(r.out.String())); diff != "" || r.err != nil {
 		t.Errorf("get: %v (-want +got)\n%s", r.err, diff)
 	}
@@ -226,15 +223,15 @@ func testGet(t *testing.T, env *testkit.Env) {
 		err := env.Client.List(t.Context(), &list)
 		in := slices.DeleteFunc(list.Items, func(m corev1.ConfigMap) bool { return m.Namespace < nth(0) || m.Namespace >= nth(large) })
 		return len(in), err
-	}, eventuallyTimeout, eventuallyInterval).Should(gomega.Equal(large))
-	r = call(t.Context(), t, env, "", "get", "configmaps", "-n", nth(10))
+	}, patience, often).Should(gomega.Equal(large))
+	r = callHNS(t.Context(), t, env, "", "get", "configmaps", "-n", nth(10))
 	if got := len(firstColumn(r.out.String())); got != wide+1 || r.err != nil {
 		t.Errorf("got %d rows, want %d: %v", got, wide+1, r.err)
 	}
 	if n := r.requests.count(); n != 1+1+wide+1 || r.requests.count(namespacesPath) != 1 {
 		t.Errorf("many objects in the cluster and few in the tree are listed by namespace, but there were\n%s", &r.requests)
 	}
-	r = call(t.Context(), t, env, "", "get", "configmaps", "-n", nth(0))
+	r = callHNS(t.Context(), t, env, "", "get", "configmaps", "-n", nth(0))
 	if got := len(firstColumn(r.out.String())); got != large || r.err != nil {
 		t.Errorf("got %d rows, want %d: %v", got, large, r.err)
 	}
@@ -243,7 +240,7 @@ func testGet(t *testing.T, env *testkit.Env) {
 	const reader = "reader"
 	env.Grant(t, "", reader, testkit.Rule("", []string{"namespaces"}, "list"))
 	env.Grant(t, nth(10), reader, testkit.Rule("", []string{"limitranges"}, "list"))
-	r = call(t.Context(), t, env, reader, "get", "limitranges", "-n", nth(10))
+	r = callHNS(t.Context(), t, env, reader, "get", "limitranges", "-n", nth(10))
 	if diff := cmp.Diff([]string{nth(10)}, firstColumn(r.out.String())); diff != "" || r.err == nil {
 		t.Errorf("get: %v (-want +got)\n%s", r.err, diff)
 	}
@@ -261,7 +258,7 @@ func testAlone(t *testing.T, env *testkit.Env) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, done := &run{}, make(chan struct{})
+	r, done := &hnsCall{}, make(chan struct{})
 	cache := t.TempDir()
 	go func() {
 		defer close(done)
@@ -269,7 +266,7 @@ func testAlone(t *testing.T, env *testkit.Env) {
 	}()
 	for _, name := range []string{"first", "last"} {
 		makeLimit(t, env, alone, name)
-		g.Eventually(r.out.String, eventuallyTimeout, eventuallyInterval).Should(gomega.MatchRegexp(`(?m)^%s +%s +`, alone, name))
+		g.Eventually(r.out.String, patience, often).Should(gomega.MatchRegexp(`(?m)^%s +%s +`, alone, name))
 		makeLimit(t, env, "default", "elsewhere-alone")
 	}
 	cancel()
@@ -291,14 +288,14 @@ func testWatch(t *testing.T, env *testkit.Env) {
 			t.Parallel()
 			g := gomega.NewWithT(t)
 			ctx, cancel := context.WithCancel(t.Context())
-			r, done, cache := &run{}, make(chan struct{}), t.TempDir()
+			r, done, cache := &hnsCall{}, make(chan struct{}), t.TempDir()
 			go func() {
 				defer close(done)
 				r.call(ctx, env, cache, tt.user, "get", "limitranges", "-w", "-n", tt.root)
 			}()
 			shows := func(ns, name string) {
 				t.Helper()
-				g.Eventually(r.out.String, eventuallyTimeout, eventuallyInterval).Should(gomega.MatchRegexp(`(?m)^%s +%s +`, ns, name))
+				g.Eventually(r.out.String, patience, often).Should(gomega.MatchRegexp(`(?m)^%s +%s +`, ns, name))
 			}
 			shows(nth(105), "limit")
 			makeLimit(t, env, tt.below, "new")

@@ -1,9 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serviceaccount tests kubectl holdfast serviceaccount by scripts on a real API
-// server, to which accounts are as people and operators have left them.
-package serviceaccount
+package cli
 
 import (
 	"net/http"
@@ -16,29 +14,28 @@ import (
 	plugin "github.com/holdfast-dev/holdfast/internal/cli/serviceaccount"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-	"github.com/holdfast-dev/holdfast/test/cli/script"
 )
 
-// TestPlan runs the scripts side by side: each has a namespace of its own.
-func TestPlan(t *testing.T) {
-	testscript.Run(t, script.Params(t, testkit.Shared(t), testscript.Params{Dir: "testdata"}))
+// TestServiceAccounts tests "kubectl holdfast serviceaccounts" on a cluster with the kinds of Strimzi, in which
+// nobody writes accounts, but for the script that turns it on. The accounts are as people and operators have left
+// them.
+func TestServiceAccounts(t *testing.T) {
+	t.Parallel()
+	env := testkit.New(t, testkit.Options{Manifests: []string{"internal/testkit/strimzi/crds.yaml", "config/rbac/serviceaccounts.yaml"}})
+	t.Run("scripts", func(t *testing.T) {
+		testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/serviceaccount"}))
+	})
+	alone(t, env, "testdata/serviceaccount/alone/*.txtar") // they change what all others see
+	t.Run("whatever there is to change, plan only reads", func(t *testing.T) { testPlanReads(t, env) })
 }
 
-// TestPlan_alone has scripts that change what all others see, so they run one by one,
-// and after the others.
-func TestPlan_alone(t *testing.T) {
-	script.Alone(t, "testdata/alone/*.txtar")
-}
-
-// Whatever there is to change, it only reads.
-func TestPlan_writesNothing(t *testing.T) {
-	env := testkit.Shared(t)
+func testPlanReads(t *testing.T, env *testkit.Env) {
 	ns := env.Namespace(t)
 	env.Apply(t, ns, "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnect\nmetadata: {name: shop}\n"+
 		"spec: {template: {serviceAccount: {metadata: {annotations: {iam.gke.io/gcp-service-account: a@b}}}}}\n")
 	env.Apply(t, ns, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: shop-connect, annotations: {iam.gke.io/gcp-service-account: other}}\n")
 	for _, args := range [][]string{{"plan", "-n", ns}, {"plan", "-A", "--all"}, {"plan", "-A", "--existing=Replace", "-o", "json"}} {
-		asked := script.Requests(t, env, command, args...)
+		asked := requestsOf(t, env, command, args...)
 		if len(asked) == 0 {
 			t.Errorf("%v has asked nobody", args)
 		}

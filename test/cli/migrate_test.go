@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package migrate does what the guides for those who come from another project say, on a
-// cluster as that project leaves it. Those for HNC and Config Sync are done where an HNC and
-// a Config Sync stand: in test/cli/adopt and internal/rootsync.
-package migrate
+package cli
 
 import (
 	"strings"
@@ -17,11 +15,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 )
 
-const (
-	patience = "240s"
-	often    = "200ms"
-)
-
 // migration is one cluster that comes from one project after the other.
 type migration struct {
 	*testkit.Env
@@ -30,6 +23,8 @@ type migration struct {
 	reader page.Reader
 }
 
+// TestMigrate does what the guides for those who come from another project say, on a cluster as that project leaves
+// it. Those for HNC and Config Sync are done where an HNC and a Config Sync stand: in TestAdopt and internal/rootsync.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
@@ -238,7 +233,7 @@ metadata:
 )
 
 func (m *migration) accounts() {
-	m.run("apply", "--server-side", "-f", "../../../internal/testkit/strimzi/crds.yaml")
+	m.run("apply", "--server-side", "-f", "../../internal/testkit/strimzi/crds.yaml")
 	m.run("wait", "--for=condition=established", "--timeout=180s", "crd/kafkaconnects.kafka.strimzi.io")
 	m.Apply(m.t, "", operator)
 	m.Eventually(func() int { return m.KubectlInput(m.t, connect, "apply", "-f", "-").Code }, patience, often).Should(gomega.BeZero())

@@ -1,7 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sync
+package cli
 
 import (
 	"context"
@@ -18,14 +18,13 @@ import (
 	plugin "github.com/holdfast-dev/holdfast/internal/cli/sync"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-	"github.com/holdfast-dev/holdfast/test/cli/script"
 )
 
-// requests are what a command asks the API server.
-func requests(t *testing.T, env *testkit.Env, args ...string) []string {
+// syncRequests are what a command asks the API server.
+func syncRequests(t *testing.T, env *testkit.Env, args ...string) []string {
 	t.Helper()
 	var out []string
-	for _, r := range script.Requests(t, env, plugin.Command, args...) {
+	for _, r := range requestsOf(t, env, plugin.Command, args...) {
 		out = append(out, r.Method+" "+r.URL.Path)
 	}
 	return out
@@ -33,11 +32,11 @@ func requests(t *testing.T, env *testkit.Env, args ...string) []string {
 
 // However many RootSyncs there are, how they are doing takes one request, and another
 // for how far they have come if one is on its way.
-func TestRequests(t *testing.T) {
-	env := cluster(t)
+func testRequests(t *testing.T, env *testkit.Env) {
+	t.Helper()
 	const prefix = "GET /apis/configsync.gke.io/v1beta1/namespaces/config-management-system/rootsyncs"
 	const inventories = "GET /apis/kpt.dev/v1alpha1/namespaces/config-management-system/resourcegroups"
-	if diff := cmp.Diff([]string{prefix}, requests(t, env, "status")); diff != "" {
+	if diff := cmp.Diff([]string{prefix}, syncRequests(t, env, "status")); diff != "" {
 		t.Errorf("with none (-want +got)\n%s", diff)
 	}
 	rs := &configsyncv1beta1.RootSync{}
@@ -55,15 +54,14 @@ func TestRequests(t *testing.T) {
 	if err := env.Client.Status().Update(t.Context(), rs); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{prefix, inventories}, requests(t, env, "status", "busy")); diff != "" {
+	if diff := cmp.Diff([]string{prefix, inventories}, syncRequests(t, env, "status", "busy")); diff != "" {
 		t.Errorf("with one on its way (-want +got)\n%s", diff)
 	}
 }
 
-// What is built in is so in a cluster too.
-func TestBuiltin(t *testing.T) {
-	t.Parallel()
-	client, err := discovery.NewDiscoveryClientForConfig(cluster(t).Config)
+func testBuiltin(t *testing.T, env *testkit.Env) {
+	t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(env.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

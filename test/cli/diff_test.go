@@ -1,9 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff tests kubectl holdfast sync diff by scripts, where Holdfast syncs: what it
-// says would change is held against what the sync then does.
-package diff
+package cli
 
 import (
 	"context"
@@ -22,16 +20,23 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/gitserver"
-	"github.com/holdfast-dev/holdfast/test/cli/script"
 )
 
-// TestScripts have a repository each on two servers: PRIVATE is on one that asks for a login
+// TestSyncDiff holds what "kubectl holdfast sync diff" says would change against what the sync then does.
+func TestSyncDiff(t *testing.T) {
+	t.Parallel()
+	env := testkit.New(t, testkit.Options{})
+	env.StartSync(t)
+	t.Run("scripts", func(t *testing.T) { testDiffScripts(t, env) })
+	t.Run("whatever it looks at, all that could write is a dry run", func(t *testing.T) { testDiffWritesNothing(t, env) })
+}
+
+// testDiffScripts have a repository each on two servers: PRIVATE is on one that asks for a login
 // and has a certificate of its own, ca.pem.
-func TestScripts(t *testing.T) {
-	env := testkit.SharedSync(t)
+func testDiffScripts(t *testing.T, env *testkit.Env) {
 	server := gitserver.Start(t, gitserver.Options{})
 	private := gitserver.Start(t, gitserver.Options{TLS: true, Username: "robot", Password: "secret"})
-	p := script.Params(t, env, testscript.Params{Dir: "testdata"})
+	p := params(t, env, testscript.Params{Dir: "testdata/diff"})
 	p.Cmds["commit"] = func(ts *testscript.TestScript, _ bool, args []string) { commit(ts, args, server, private) }
 	setup := p.Setup
 	p.Setup = func(e *testscript.Env) error {
@@ -75,10 +80,7 @@ func (failing) Helper() {}
 
 func (f failing) Fatal(args ...any) { f.ts.Fatalf("%v", args) }
 
-// Whatever it looks at, all that could write is a dry run.
-func TestDiff_writesNothing(t *testing.T) {
-	t.Parallel()
-	env := testkit.SharedSync(t)
+func testDiffWritesNothing(t *testing.T, env *testkit.Env) {
 	ns := env.Namespace(t)
 	repo := gitserver.Start(t, gitserver.Options{}).Repo(t, "r")
 	repo.Commit(t, map[string]string{
@@ -101,7 +103,7 @@ func TestDiff_writesNothing(t *testing.T) {
 		}
 	})
 	tried := 0
-	for _, r := range script.Requests(t, env, plugin.Command, "diff", ns) {
+	for _, r := range requestsOf(t, env, plugin.Command, "diff", ns) {
 		switch {
 		case r.Method == http.MethodGet:
 		case strings.Contains(r.URL.RawQuery, "dryRun="+metav1.DryRunAll):

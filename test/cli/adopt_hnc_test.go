@@ -1,7 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package cli
 
 import (
 	"context"
@@ -23,9 +23,6 @@ import (
 const (
 	hncNamespace  = "hnc-system"
 	hncDeployment = "hnc-controller-manager"
-
-	eventuallyTimeout  = "180s"
-	eventuallyInterval = "100ms"
 )
 
 // hnc is one that stands in a cluster as HNC 1.1 does, and does nothing.
@@ -35,10 +32,10 @@ type hnc struct {
 	t testing.TB
 }
 
-// manifest is a file of testdata/hnc.
+// manifest is a file of testdata/adopt.
 func manifest(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "hnc", name))
+	text, err := os.ReadFile(filepath.Join("testdata", "adopt", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +153,7 @@ func (h *hnc) ready() {
 	h.t.Helper()
 	h.Eventually(func() string {
 		return h.run("get", "deployment", hncDeployment, "-n", hncNamespace, "-o", "jsonpath={.status.readyReplicas}")
-	}, eventuallyTimeout, eventuallyInterval).Should(gomega.Equal("2"))
+	}, patience, often).Should(gomega.Equal("2"))
 }
 
 // endpoints makes one that answers for HNC, as far as it shows.

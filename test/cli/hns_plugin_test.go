@@ -1,7 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hns
+package cli
 
 import (
 	"bytes"
@@ -21,22 +21,22 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// run is one call of the plugin, and what it said.
-type run struct {
+// hnsCall is one call of the plugin, and what it said.
+type hnsCall struct {
 	out, errOut buffer
 	requests    requests
 	err         error
 }
 
-// call runs the plugin as somebody else, or as an administrator if nobody is named.
-func call(ctx context.Context, t *testing.T, env *testkit.Env, user string, args ...string) *run {
+// callHNS runs the plugin as somebody else, or as an administrator if nobody is named.
+func callHNS(ctx context.Context, t *testing.T, env *testkit.Env, user string, args ...string) *hnsCall {
 	t.Helper()
-	r := &run{}
+	r := &hnsCall{}
 	r.call(ctx, env, t.TempDir(), user, args...)
 	return r
 }
 
-func (r *run) call(ctx context.Context, env *testkit.Env, cache, user string, args ...string) {
+func (r *hnsCall) call(ctx context.Context, env *testkit.Env, cache, user string, args ...string) {
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.CacheDir, flags.Impersonate = new(env.Kubeconfig), &cache, &user // flags write to them
 	flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {
@@ -76,12 +76,8 @@ type requests struct {
 	paths []string
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func (q *requests) counting(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		if discovery := len(strings.Split(r.URL.Path, "/")) < 5 && !strings.HasPrefix(r.URL.Path, "/api/v1/"); !discovery {
 			q.mu.Lock()
 			q.paths = append(q.paths, r.Method+" "+r.URL.Path)

@@ -1,9 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt tests "kubectl holdfast adopt hnc" on a real API server, with the
-// real manager, and an HNC that stands there as it would.
-package adopt
+package cli
 
 import (
 	"maps"
@@ -25,12 +23,12 @@ import (
 )
 
 const (
-	definitions = "../../../config/crd/hnc"
-	rights      = "../../../config/rbac/hierarchy.yaml"
-	quota       = "{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchicalResourceQuota, metadata: {name: q, namespace: acme}, spec: {hard: {pods: 5}}}"
+	hncKinds = "../../config/crd/hnc"
+	rights   = "../../config/rbac/hierarchy.yaml"
+	quota    = "{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchicalResourceQuota, metadata: {name: q, namespace: acme}, spec: {hard: {pods: 5}}}"
 )
 
-// TestAdopt is one story, in one cluster: from an HNC that runs to Holdfast and back.
+// TestAdopt is "kubectl holdfast adopt hnc" as one story, in one cluster: from an HNC that runs to Holdfast and back.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{NotInstalled: true})
@@ -68,7 +66,7 @@ func TestAdopt(t *testing.T) {
 }
 
 // nothing says that a call was refused and changed nothing.
-func nothing(t *testing.T, h *hnc, c call, want ...string) {
+func nothing(t *testing.T, h *hnc, c adoption, want ...string) {
 	t.Helper()
 	before := h.everything()
 	got := c.run(t, h.Env)
@@ -101,12 +99,12 @@ func (h *hnc) everything() map[string]string {
 }
 
 func testWithoutHoldfast(t *testing.T, h *hnc) {
-	nothing(t, h, call{}, "check: ", "there is no Holdfast in the namespace holdfast-system: install it and run the command again: kubectl apply")
-	nothing(t, h, call{Options: plugin.Options{Back: true}}, "there is no Holdfast in the namespace", "there is no way back: ConfigMap holdfast-system/holdfast-adopted-hnc")
+	nothing(t, h, adoption{}, "check: ", "there is no Holdfast in the namespace holdfast-system: install it and run the command again: kubectl apply")
+	nothing(t, h, adoption{Options: plugin.Options{Back: true}}, "there is no Holdfast in the namespace", "there is no way back: ConfigMap holdfast-system/holdfast-adopted-hnc")
 }
 
 func testInTheWay(t *testing.T, h *hnc) {
-	nothing(t, h, call{},
+	nothing(t, h, adoption{},
 		"HierarchicalResourceQuotas, which Holdfast does not enforce yet: acme/q. Stay with HNC while you need them",
 		"the CustomResourceDefinition hncconfigurations.hnc.x-k8s.io: it does not have spec.excludedNamespaces: kubectl apply --server-side --force-conflicts -f config/crd/hnc",
 		"the ServiceAccount holdfast-guard, which Holdfast acts as, may not", "create/update/delete secrets", "kubectl apply --server-side -f config/rbac/hierarchy.yaml")
@@ -120,10 +118,10 @@ const reader = "test-reader"
 func testWithoutRights(t *testing.T, h *hnc) {
 	h.Grant(t, "", reader, testkit.Rule("*", []string{"*"}, "get", "list"),
 		testkit.Rule("authorization.k8s.io", []string{"subjectaccessreviews"}, "create"))
-	nothing(t, h, call{as: reader},
+	nothing(t, h, adoption{as: reader},
 		"you may not delete validatingwebhookconfigurations.admissionregistration.k8s.io", "nor create/update configmaps in holdfast-system",
 		"nor unprotect resourcedeletionprotections.holdfast.dev", "nor patch deployments/scale.apps in hnc-system", "let a cluster administrator run this")
-	nothing(t, h, call{as: "test-nobody"}, "look for HNC: list Deployments: deployments.apps", "let a cluster administrator run this")
+	nothing(t, h, adoption{as: "test-nobody"}, "look for HNC: list Deployments: deployments.apps", "let a cluster administrator run this")
 }
 
 // HNC was applied from the client's side; applying Holdfast's kinds over its own
@@ -133,8 +131,8 @@ func testDefinitions(t *testing.T, h *hnc) {
 	const quotas = "hierarchicalresourcequotas.hnc.x-k8s.io"
 	get := func() string { return h.run("get", "crd", quotas, "-o", "jsonpath={.metadata.resourceVersion}") }
 	quotasBefore := get()
-	h.run("apply", "--server-side", "--force-conflicts", "-f", definitions)
-	h.run("wait", "--for=condition=established", "--timeout=180s", "-f", definitions)
+	h.run("apply", "--server-side", "--force-conflicts", "-f", hncKinds)
+	h.run("wait", "--for=condition=established", "--timeout=180s", "-f", hncKinds)
 	if diff := cmp.Diff(before, h.versions()); diff != "" {
 		t.Errorf("objects were changed (-before +after)\n%s", diff)
 	}
@@ -154,7 +152,7 @@ func testDefinitions(t *testing.T, h *hnc) {
 
 func testDryRun(t *testing.T, h *hnc) {
 	before := h.everything()
-	got := call{Options: plugin.Options{DryRun: true, Output: ui.JSON}}.run(t, h.Env)
+	got := adoption{Options: plugin.Options{DryRun: true, Output: ui.JSON}}.run(t, h.Env)
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
@@ -199,7 +197,7 @@ hierarchy:
 }
 
 func testNotAsked(t *testing.T, h *hnc) {
-	nothing(t, h, call{answer: "n\n"}, "stand-by: it takes a yes, or --yes")
+	nothing(t, h, adoption{answer: "n\n"}, "stand-by: it takes a yes, or --yes")
 }
 
 // testResumes ends the command after each write that it makes, and once before its
@@ -230,7 +228,7 @@ func untilDone(t *testing.T, h *hnc, o plugin.Options) said {
 	o.Output = ui.JSON
 	const most = 20
 	for n := range most {
-		got := call{writes: 1, lost: n%2 == 1, Options: o}.run(t, h.Env)
+		got := adoption{writes: 1, lost: n%2 == 1, Options: o}.run(t, h.Env)
 		if got.err == nil {
 			if n < 4 {
 				t.Errorf("done after %d calls: it was not cut", n)
@@ -263,15 +261,15 @@ func testTakenOver(t *testing.T, h *hnc) {
 		}
 	}
 	h.run("create", "role", "new", "--verb=get", "--resource=pods", "-n", "acme")
-	h.Eventually(func() int { return h.Kubectl(t, "get", "role", "new", "-n", "team-a").Code }, eventuallyTimeout, eventuallyInterval).Should(gomega.Equal(0))
+	h.Eventually(func() int { return h.Kubectl(t, "get", "role", "new", "-n", "team-a").Code }, patience, often).Should(gomega.Equal(0))
 	h.Eventually(func() string {
 		return h.run("get", "hncconfigurations", "config", "-o", `jsonpath={.status.resources[?(@.resource=="roles")].numPropagatedObjects}`)
-	}, eventuallyTimeout, eventuallyInterval).Should(gomega.Equal("4"))
+	}, patience, often).Should(gomega.Equal("4"))
 }
 
 func testAgain(t *testing.T, h *hnc) {
 	before := h.everything()
-	got := call{answer: "n\n", Options: plugin.Options{Output: ui.JSON}}.run(t, h.Env)
+	got := adoption{answer: "n\n", Options: plugin.Options{Output: ui.JSON}}.run(t, h.Env)
 	if want := "check done, stand-by already, webhooks already, scale already, activate already, compare done"; got.err != nil || got.states() != want {
 		t.Errorf("got %v: %s, want %s", got.err, got.states(), want)
 	}
@@ -285,11 +283,11 @@ func testAgain(t *testing.T, h *hnc) {
 
 func testBack(t *testing.T, h *hnc) {
 	before := h.versions()
-	got := call{Options: plugin.Options{Back: true, DryRun: true, Output: ui.JSON}}.run(t, h.Env)
+	got := adoption{Options: plugin.Options{Back: true, DryRun: true, Output: ui.JSON}}.run(t, h.Env)
 	if want := "check done, stand-by would, scale would, webhooks would"; got.err != nil || got.states() != want {
 		t.Errorf("got %v: %s, want %s", got.err, got.states(), want)
 	}
-	nothing(t, h, call{as: reader, Options: plugin.Options{Back: true}}, "you may not create validatingwebhookconfigurations.admissionregistration.k8s.io")
+	nothing(t, h, adoption{as: reader, Options: plugin.Options{Back: true}}, "you may not create validatingwebhookconfigurations.admissionregistration.k8s.io")
 	got = untilDone(t, h, plugin.Options{Back: true})
 	if want := "check done, stand-by already, scale already, webhooks already"; got.states() != want {
 		t.Errorf("got %s, want %s", got.states(), want)
@@ -318,7 +316,7 @@ func testAsPeople(t *testing.T, h *hnc) {
 	config := h.run("get", "configmap", "holdfast", "-n", "holdfast-system", "-o", `jsonpath={.data.config\.yaml}`)
 	h.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: holdfast, namespace: holdfast-system}, data: {config.yaml: \"" +
 		strings.ReplaceAll("# Ours.\n"+config+"\n# Never touch.\ndeletion: {mode: Warn}\n", "\n", `\n`) + "\"}}")
-	got := call{answer: "yes\n"}.run(t, h.Env)
+	got := adoption{answer: "yes\n"}.run(t, h.Env)
 	if got.err != nil {
 		t.Fatalf("%v\n%s", got.err, got.errOut)
 	}
@@ -354,7 +352,7 @@ func testGuide(t *testing.T, h *hnc) {
 	}
 	h.Eventually(func() string {
 		return h.run("get", "deployment", "hnc-controller-manager", "-n", "hnc-system", "-o", "jsonpath={.spec.replicas}")
-	}, eventuallyTimeout, eventuallyInterval).Should(gomega.Equal("2"))
+	}, patience, often).Should(gomega.Equal("2"))
 	reader.Does(t, guide, "What you need")
 	if got := reader.Does(t, guide, "Change over"); !strings.Contains(got, "6/6  compare   done") {
 		t.Errorf("got %s", got)
@@ -371,17 +369,17 @@ func TestAdopt_lockedCluster(t *testing.T) {
 	locked := func(args ...string) {
 		t.Helper()
 		h.webhooks(true)
-		h.Eventually(func() string { return e.Kubectl(t, args...).Stderr }, eventuallyTimeout, eventuallyInterval).
+		h.Eventually(func() string { return e.Kubectl(t, args...).Stderr }, patience, often).
 			Should(gomega.ContainSubstring(".hnc.x-k8s.io\": "))
 	}
 	locked("create", "namespace", "other", "--dry-run=server")
 	file := filepath.Join(t.TempDir(), "kept.yaml")
 
-	got := call{Options: plugin.Options{DryRun: true, Output: ui.JSON, Record: file}}.run(t, e)
+	got := adoption{Options: plugin.Options{DryRun: true, Output: ui.JSON, Record: file}}.run(t, e)
 	if want := "unlock would, check would, stand-by failed"; got.err == nil || got.states() != want {
 		t.Errorf("got %v: %s, want %s", got.err, got.states(), want)
 	}
-	got = call{answer: "y\n", Options: plugin.Options{Record: file}}.run(t, e)
+	got = adoption{answer: "y\n", Options: plugin.Options{Record: file}}.run(t, e)
 	if got.err == nil || !strings.Contains(got.err.Error(), "there is no Holdfast in the namespace holdfast-system: install it and run the command again") ||
 		!strings.Contains(got.err.Error(), "What was done until here stays") {
 		t.Errorf("it does not say what to do next: %v", got.err)
@@ -389,14 +387,14 @@ func TestAdopt_lockedCluster(t *testing.T) {
 	if want := "namespaces can be written again. They are kept in the file " + file; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in\n%s", want, got.out)
 	}
-	h.Eventually(func() string { return e.Kubectl(t, "create", "namespace", "other").Stderr }, eventuallyTimeout, eventuallyInterval).Should(gomega.BeEmpty())
+	h.Eventually(func() string { return e.Kubectl(t, "create", "namespace", "other").Stderr }, patience, often).Should(gomega.BeEmpty())
 	h.run("delete", "namespace", "other")
 
 	e.Install(t)
-	h.run("apply", "--server-side", "--force-conflicts", "-f", definitions)
+	h.run("apply", "--server-side", "--force-conflicts", "-f", hncKinds)
 	h.run("apply", "--server-side", "-f", rights)
 	before := h.versions()
-	got = call{Options: plugin.Options{Record: file, Output: ui.JSON}}.run(t, e)
+	got = adoption{Options: plugin.Options{Record: file, Output: ui.JSON}}.run(t, e)
 	if want := "check done, stand-by done, webhooks done, scale done, activate done, compare done"; got.err != nil || got.states() != want {
 		t.Fatalf("got %v: %s, want %s", got.err, got.states(), want)
 	}
@@ -414,7 +412,7 @@ func TestAdopt_lockedCluster(t *testing.T) {
 	}
 
 	// The way back waits for an HNC that can answer, so that it does not lock again.
-	got = call{Options: plugin.Options{Back: true, Output: ui.JSON, Timeout: 10 * time.Second}}.run(t, e)
+	got = adoption{Options: plugin.Options{Back: true, Output: ui.JSON, Timeout: 10 * time.Second}}.run(t, e)
 	if want := "check done, stand-by done, scale failed"; got.err == nil || got.states() != want {
 		t.Errorf("got %v: %s, want %s", got.err, got.states(), want)
 	}
@@ -429,7 +427,7 @@ func TestAdopt_lockedCluster(t *testing.T) {
 	h.run("label", "namespace", "holdfast-system", "hnc.x-k8s.io/included-namespace=true")
 	locked("create", "configmap", "any", "-n", "holdfast-system", "--dry-run=server")
 	file = filepath.Join(t.TempDir(), "again.yaml")
-	got = call{Options: plugin.Options{Record: file, Output: ui.JSON}}.run(t, e)
+	got = adoption{Options: plugin.Options{Record: file, Output: ui.JSON}}.run(t, e)
 	if want := "unlock done, check done, stand-by already, webhooks done, scale done, activate done, compare done"; got.err != nil || got.states() != want {
 		t.Fatalf("got %v: %s, want %s", got.err, got.states(), want)
 	}
@@ -444,7 +442,7 @@ func TestAdopt_lockedCluster(t *testing.T) {
 func TestDefinitions_whatHoldfastNeeds(t *testing.T) {
 	t.Parallel()
 	theirs, ours := fields(t, manifest(t, "crds.yaml")), map[string]bool{}
-	files, err := filepath.Glob(filepath.Join(definitions, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(hncKinds, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}

@@ -1,9 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package script is what the scripts of the command line have in common: kubectl
-// on a cluster, and what a script waits for and looks at.
-package script
+package cli
 
 import (
 	"errors"
@@ -18,19 +16,31 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
+// patience is how long a test waits for what comes by itself, and often how often it looks.
 const (
-	eventuallyTimeout  = 180 * time.Second
-	eventuallyInterval = 100 * time.Millisecond
+	patience = 180 * time.Second
+	often    = 100 * time.Millisecond
 )
 
-// Params gives a script a cluster, a namespace NS, and the commands kubectl,
+// params gives a script a cluster, a namespace NS, and the commands kubectl,
 // exits and eventually.
-func Params(t *testing.T, env *testkit.Env, p testscript.Params) testscript.Params {
-	bin := t.TempDir()
-	if err := os.Symlink(env.Cluster.Kubectl, filepath.Join(bin, "kubectl")); err != nil {
+func params(t *testing.T, env *testkit.Env, p testscript.Params) testscript.Params {
+	t.Helper()
+	plugin, err := manager.Build(t.Context(), "kubectl-holdfast", false, os.Stderr)
+	if err != nil {
 		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	for name, path := range map[string]string{
+		"kubectl": env.Cluster.Kubectl, "kubectl-holdfast": plugin, "kubectl_complete-holdfast": plugin,
+		"kubectl-hns": plugin, "kubectl_complete-hns": plugin,
+	} {
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.RequireUniqueNames = true
 	p.Setup = func(e *testscript.Env) error {
@@ -48,8 +58,8 @@ func Params(t *testing.T, env *testkit.Env, p testscript.Params) testscript.Para
 	return p
 }
 
-// Alone runs scripts one by one, on the cluster that all share.
-func Alone(t *testing.T, pattern string) {
+// alone runs scripts one by one.
+func alone(t *testing.T, env *testkit.Env, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -58,20 +68,28 @@ func Alone(t *testing.T, pattern string) {
 	for _, file := range files {
 		// Scripts are parallel tests: this one ends before the next begins.
 		t.Run("alone", func(t *testing.T) {
-			testscript.Run(t, Params(t, testkit.Shared(t), testscript.Params{Files: []string{file}}))
+			testscript.Run(t, params(t, env, testscript.Params{Files: []string{file}}))
 		})
 	}
 }
 
-// kubectl is "exec kubectl", so that scripts read as what people type.
+// kubectl is "exec kubectl", so that scripts read as what people type. It calls a plugin as kubectl does, in
+// half the time; "exec kubectl holdfast" has kubectl look for it.
 func kubectl(ts *testscript.TestScript, neg bool, args []string) {
-	err := ts.Exec("kubectl", args...)
+	err := execute(ts, append([]string{"kubectl"}, args...))
 	switch {
 	case neg && err == nil:
 		ts.Fatalf("unexpected success")
 	case !neg && err != nil:
 		ts.Fatalf("unexpected failure: %v", err)
 	}
+}
+
+func execute(ts *testscript.TestScript, args []string) error {
+	if len(args) > 1 && args[0] == "kubectl" && (args[1] == "holdfast" || args[1] == "hns") {
+		return ts.Exec("kubectl-"+args[1], args[2:]...)
+	}
+	return ts.Exec(args[0], args[1:]...)
 }
 
 // exits runs a command that must end with a certain exit code:
@@ -84,7 +102,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
+	if err := execute(ts, args[1:]); err != nil {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
 			ts.Fatalf("run %s: %v", args[1], err)
@@ -107,15 +125,15 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: eventually [!] COMMAND...")
 	}
-	deadline := time.Now().Add(eventuallyTimeout)
+	deadline := time.Now().Add(patience)
 	for {
-		err := ts.Exec(args[0], args[1:]...)
+		err := execute(ts, args)
 		if (err != nil) == fails {
 			return
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s: still not so: %v", strings.Join(args, " "), err)
 		}
-		time.Sleep(eventuallyInterval) //nolint:forbidigo // a script waits for a command, which has no event
+		time.Sleep(often) //nolint:forbidigo // a script waits for a command, which has no event
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package cli
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// call is one call of the command.
-type call struct {
+// adoption is one call of the command.
+type adoption struct {
 	// as somebody else than an administrator.
 	as string
 	// answer to its question; without one it does not ask.
@@ -63,7 +63,7 @@ func (s said) message(name string) string {
 	return ""
 }
 
-func (c call) run(t testing.TB, e *testkit.Env) said {
+func (c adoption) run(t testing.TB, e *testkit.Env) said {
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.CacheDir, flags.Impersonate = new(e.Kubeconfig), new(t.TempDir()), &c.as
@@ -107,14 +107,10 @@ type network struct {
 	cut  atomic.Bool
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 var errCut = errors.New("the network is cut")
 
 func (n *network) cutting(next http.RoundTripper, lost bool) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		if n.cut.Load() {
 			return nil, errCut
 		}

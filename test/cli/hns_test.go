@@ -1,0 +1,41 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+// definitions are the kinds of HNC, by a path from the root of the module.
+const definitions = "config/crd/hnc"
+
+// TestHNS_withHoldfast is the story of a tree that Holdfast keeps.
+func TestHNS_withHoldfast(t *testing.T) {
+	t.Parallel()
+	env := testkit.New(t, testkit.Options{
+		Manifests:     []string{definitions, "config/rbac/hierarchy.yaml"},
+		Configuration: "hierarchy: {mode: Enforce}\n",
+	})
+	testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/hns/holdfast"}))
+}
+
+// TestHNS tests kubectl hns by scripts, and by the requests that it makes. No manager runs, the objects are as a
+// controller would have left them, so that each state of a tree can be had. The large tree comes last.
+func TestHNS(t *testing.T) {
+	t.Parallel()
+	env := testkit.New(t, testkit.Options{NoManager: true, Manifests: []string{definitions}})
+	t.Run("scripts", func(t *testing.T) {
+		testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/hns"}))
+	})
+	makeLargeTree(t, env)
+	t.Run("a large tree takes a handful of requests", func(t *testing.T) { testLargeTree(t, env) })
+	t.Run("with narrow rights what can be read is shown", func(t *testing.T) { testNarrowRights(t, env) })
+	t.Run("get takes the cheapest lists", func(t *testing.T) { testGet(t, env) })
+	t.Run("weak point 11: get follows a namespace in no tree alone", func(t *testing.T) { testAlone(t, env) })
+	t.Run("get follows a tree", func(t *testing.T) { testWatch(t, env) })
+}

@@ -1,0 +1,32 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+// TestSync tests "kubectl holdfast sync". Nobody syncs: the RootSyncs are as whoever syncs them would have left
+// them, so that each state of one can be had.
+func TestSync(t *testing.T) {
+	t.Parallel()
+	env := testkit.New(t, testkit.Options{Manifests: []string{"config/crd/configsync"}})
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.SyncNamespace}}
+	if err := env.Client.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("status takes one request, and one for what is on its way", func(t *testing.T) { testRequests(t, env) })
+	t.Run("what is built in is so in a cluster too", func(t *testing.T) { testBuiltin(t, env) })
+	t.Run("scripts", func(t *testing.T) {
+		testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/sync"}))
+	})
+	alone(t, env, "testdata/sync/alone/*.txtar") // they are about all RootSyncs of the cluster
+}
