@@ -37,6 +37,9 @@ func (e *Env) Kubectl(t testing.TB, args ...string) Output {
 // KubectlInput is Kubectl with something on standard input, which an argument "-" of its own stands for.
 func (e *Env) KubectlInput(t testing.TB, stdin string, args ...string) Output {
 	t.Helper()
+	if slices.Contains(args, "can-i") {
+		t.Fatal("kubectl auth can-i would end this process to say no: use StartKubectl")
+	}
 	if at := slices.Index(args, "-"); at >= 0 && stdin != "" { // kubectl would read the process's own
 		file, err := os.CreateTemp(e.dir, "stdin-*.yaml") // a test's own folder may have a comma, which separates files
 		if err != nil {

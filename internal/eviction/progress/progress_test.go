@@ -125,6 +125,10 @@ func TestNext(t *testing.T) {
 		},
 		{"another pod has the name", status(nil), enforced(policy.Verdict{Outcome: policy.OutcomeOtherUID, Allowed: true}), wrote("The pod is gone", done)},
 		{
+			"a pod that has begun to leave since it was looked at is waited for, whatever the policy says of it",
+			status(nil), enforced(policy.Verdict{Outcome: policy.OutcomeLeaving, Allowed: true, Policy: "db"}), wrote("The pod is terminating", nil),
+		},
+		{
 			"the clock of whoever made the Eviction is ahead",
 			lifecyclev1alpha1.ResponderStatus{Name: v1alpha1.EvictionResponder, StartTime: at(20 * time.Second)}, progress.Found{Gone: true},
 			wrote("The pod is gone", func(r *lifecyclev1alpha1.ResponderStatus) {

@@ -95,7 +95,7 @@ func responds(t *testing.T, e *testkit.Env) {
 		g.Eventually(func() bool { _, completed := p.message(pod.Name); return completed }, "180s", "200ms").Should(gomega.BeTrue())
 		r = p.reported(pod.Name)
 		if diff := cmp.Diff("The pod is gone", *r.Message); diff != "" || r.ExpectedCompletionTime != nil {
-			t.Errorf("got %+v", r)
+			t.Errorf("got %+v (-want +got)\n%s", r, diff)
 		}
 		p.update(pod.Name, func(s *lifecyclev1alpha1.EvictionStatus) { // as the controller has it
 			s.TargetResponders[0].State = lifecyclev1alpha1.ResponderStateCompleted
