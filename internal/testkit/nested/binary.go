@@ -24,6 +24,10 @@ const (
 	modulePath    = "github.com/holdfast-dev/holdfast"
 	cacheVariable = "HOLDFAST_CACHE"
 
+	// withoutPlugins is a build tag of kustomize, which is in kubectl, and which the Makefile sets too. Without it
+	// the binary could load Go plugins: it would keep all methods of all types, and take a C linker.
+	withoutPlugins = "kustomize_disable_go_plugin_support"
+
 	// unusedFor is how long a binary nobody starts is kept.
 	unusedFor = 14 * 24 * time.Hour
 )
@@ -126,9 +130,9 @@ func (p Program) buildFlags(source string) ([]string, error) {
 		}
 		linker = append(linker, more...)
 	}
-	flags := []string{"-buildvcs=false", "-ldflags=" + strings.Join(linker, " ")}
+	flags := []string{"-buildvcs=false", "-ldflags=" + strings.Join(linker, " "), "-tags=" + strings.Trim(withoutPlugins+","+p.Tags, ",")}
 	if p.ModFile != "" {
-		flags = append(flags, "-modfile="+p.ModFile, "-tags="+p.Tags)
+		flags = append(flags, "-modfile="+p.ModFile)
 	}
 	return flags, nil
 }
