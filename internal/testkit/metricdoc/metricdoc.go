@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/nested"
 )
 
 // Page is where the table is, below the root of the repository.
@@ -43,7 +43,7 @@ var (
 
 // Read reads the table by the names of its metrics.
 func Read() (map[string]Metric, error) {
-	root, err := cluster.ModuleRoot()
+	root, err := nested.Root()
 	if err != nil {
 		return nil, err
 	}
