@@ -9,23 +9,40 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 )
 
 // Reader is somebody who does what a page says, as an administrator of the cluster, in a
-// folder of their own that has the manifests of the checkout. The plugin is on the PATH if
-// the TestMain puts it there.
+// folder of their own that has the manifests of the checkout.
 func (e *Env) Reader(t testing.TB) page.Reader {
 	t.Helper()
 	root, err := cluster.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, bin := t.TempDir(), t.TempDir()
-	for link, to := range map[string]string{filepath.Join(bin, "kubectl"): e.Cluster.Kubectl, filepath.Join(dir, "config"): filepath.Join(root, "config")} {
-		if err := os.Symlink(to, link); err != nil {
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(root, "config"), filepath.Join(dir, "config")); err != nil {
+		t.Fatal(err)
+	}
+	return page.Reader{Dir: dir, Env: []string{"KUBECONFIG=" + e.Kubeconfig, "PATH=" + e.Path(t)}}
+}
+
+// Path is the PATH of the test with kubectl in front, and the plugin under each name by which kubectl looks for it.
+func (e *Env) Path(t testing.TB) string {
+	t.Helper()
+	plugin, err := manager.Build(t.Context(), "kubectl-holdfast", false, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	for name, path := range map[string]string{
+		"kubectl": e.Cluster.Kubectl, "kubectl-holdfast": plugin, "kubectl_complete-holdfast": plugin,
+		"kubectl-hns": plugin, "kubectl_complete-hns": plugin,
+	} {
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return page.Reader{Dir: dir, Env: []string{"KUBECONFIG=" + e.Kubeconfig, "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")}}
+	return bin + string(filepath.ListSeparator) + os.Getenv("PATH")
 }

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -16,7 +15,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 )
 
 // patience is how long a test waits for what comes by itself, and often how often it looks.
@@ -29,31 +27,21 @@ const (
 // exits and eventually.
 func params(t *testing.T, env *testkit.Env, p testscript.Params) testscript.Params {
 	t.Helper()
-	plugin, err := manager.Build(t.Context(), "kubectl-holdfast", false, os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	for name, path := range map[string]string{
-		"kubectl": env.Cluster.Kubectl, "kubectl-holdfast": plugin, "kubectl_complete-holdfast": plugin,
-		"kubectl-hns": plugin, "kubectl_complete-hns": plugin,
-	} {
-		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	path := env.Path(t)
 	p.RequireUniqueNames = true
 	p.Setup = func(e *testscript.Env) error {
 		e.Setenv("NS", env.Namespace(t))
 		e.Setenv("HOME", e.WorkDir)
 		e.Setenv("KUBECONFIG", env.Kubeconfig)
-		e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
+		e.Setenv("PATH", path)
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"kubectl":    kubectl,
-		"exits":      exits,
-		"eventually": eventually,
+		"kubectl":          kubectl,
+		"kubectl-holdfast": directly("kubectl-holdfast"),
+		"kubectl-hns":      directly("kubectl-hns"),
+		"exits":            exits,
+		"eventually":       eventually,
 	}
 	return p
 }
@@ -76,7 +64,15 @@ func alone(t *testing.T, env *testkit.Env, pattern string) {
 // kubectl is "exec kubectl", so that scripts read as what people type. It calls a plugin as kubectl does, in
 // half the time; "exec kubectl holdfast" has kubectl look for it.
 func kubectl(ts *testscript.TestScript, neg bool, args []string) {
-	err := execute(ts, append([]string{"kubectl"}, args...))
+	succeeds(ts, neg, execute(ts, append([]string{"kubectl"}, args...)))
+}
+
+// directly is a plugin that is called without kubectl.
+func directly(plugin string) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) { succeeds(ts, neg, ts.Exec(plugin, args...)) }
+}
+
+func succeeds(ts *testscript.TestScript, neg bool, err error) {
 	switch {
 	case neg && err == nil:
 		ts.Fatalf("unexpected success")
