@@ -53,7 +53,7 @@ func (e *Env) KubectlInput(t testing.TB, stdin string, args ...string) Output {
 		args = slices.Clone(args)
 		args[at] = file.Name()
 	}
-	return e.runKubectl(args)
+	return e.KubectlHere(args)
 }
 
 // kubectlExit is how kubectl ends a command, in the place of the process.
@@ -66,7 +66,8 @@ var kubectlExits = sync.OnceFunc(func() {
 	kubectlutil.BehaviorOnFatal(func(message string, code int) { panic(kubectlExit{message, code}) })
 })
 
-func (e *Env) runKubectl(args []string) (out Output) {
+// KubectlHere is Kubectl without a test at hand. It must not be "auth can-i".
+func (e *Env) KubectlHere(args []string) (out Output) {
 	kubectlExits()
 	var stdout, stderr messages
 	flags := genericclioptions.NewConfigFlags(true)

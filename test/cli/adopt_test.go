@@ -61,6 +61,9 @@ func TestAdopt(t *testing.T) {
 	stage("Holdfast has the trees", testTakenOver)
 	stage("once more does nothing", testAgain)
 	stage("the way back, cut off after each write", testBack)
+	if testing.Short() {
+		return
+	}
 	stage("forth again, as people do it", testAsPeople)
 	stage("back and forth, as the guide says", testGuide)
 }
@@ -362,6 +365,7 @@ func testGuide(t *testing.T, h *hnc) {
 // TestAdopt_lockedCluster: HNC is dead, and nobody can make a namespace, not even
 // that of Holdfast.
 func TestAdopt_lockedCluster(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	// The webhooks refuse its lease too.
 	e := testkit.New(t, testkit.Options{NotInstalled: true, ManagerArgs: []string{"--leader-elect=false"}})

@@ -32,10 +32,13 @@ func TestHNS(t *testing.T) {
 	t.Run("scripts", func(t *testing.T) {
 		testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/hns"}))
 	})
-	makeLargeTree(t, env)
-	t.Run("a large tree takes a handful of requests", func(t *testing.T) { testLargeTree(t, env) })
-	t.Run("with narrow rights what can be read is shown", func(t *testing.T) { testNarrowRights(t, env) })
-	t.Run("get takes the cheapest lists", func(t *testing.T) { testGet(t, env) })
-	t.Run("weak point 11: get follows a namespace in no tree alone", func(t *testing.T) { testAlone(t, env) })
-	t.Run("get follows a tree", func(t *testing.T) { testWatch(t, env) })
+	t.Run("a large tree", func(t *testing.T) {
+		testkit.Long(t)
+		makeLargeTree(t, env)
+		t.Run("takes a handful of requests", func(t *testing.T) { testLargeTree(t, env) })
+		t.Run("with narrow rights what can be read is shown", func(t *testing.T) { testNarrowRights(t, env) })
+		t.Run("get takes the cheapest lists", func(t *testing.T) { testGet(t, env) })
+		t.Run("weak point 11: get follows a namespace in no tree alone", func(t *testing.T) { testAlone(t, env) })
+		t.Run("get follows a tree", func(t *testing.T) { testWatch(t, env) })
+	})
 }

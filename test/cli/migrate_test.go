@@ -26,6 +26,7 @@ type migration struct {
 // TestMigrate does what the guides for those who come from another project say, on a cluster as that project leaves
 // it. Those for HNC and Config Sync are done where an HNC and a Config Sync stand: in TestAdopt and internal/rootsync.
 func TestMigrate(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
 	for _, from := range []struct {

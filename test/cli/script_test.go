@@ -5,14 +5,16 @@ package cli
 
 import (
 	"errors"
-	"os/exec"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
@@ -36,12 +38,13 @@ func params(t *testing.T, env *testkit.Env, p testscript.Params) testscript.Para
 		e.Setenv("PATH", path)
 		return nil
 	}
+	r := runner{env}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"kubectl":          kubectl,
-		"kubectl-holdfast": directly("kubectl-holdfast"),
-		"kubectl-hns":      directly("kubectl-hns"),
-		"exits":            exits,
-		"eventually":       eventually,
+		"kubectl":          func(ts *testscript.TestScript, neg bool, args []string) { r.command(ts, neg, "kubectl", args) },
+		"kubectl-holdfast": func(ts *testscript.TestScript, neg bool, args []string) { r.command(ts, neg, "kubectl-holdfast", args) },
+		"kubectl-hns":      func(ts *testscript.TestScript, neg bool, args []string) { r.command(ts, neg, "kubectl-hns", args) },
+		"exits":            r.exits,
+		"eventually":       r.eventually,
 	}
 	return p
 }
@@ -61,18 +64,54 @@ func alone(t *testing.T, env *testkit.Env, pattern string) {
 	}
 }
 
-// kubectl is "exec kubectl", so that scripts read as what people type. It calls a plugin as kubectl does, in
-// half the time; "exec kubectl holdfast" has kubectl look for it.
-func kubectl(ts *testscript.TestScript, neg bool, args []string) {
-	succeeds(ts, neg, execute(ts, append([]string{"kubectl"}, args...)))
+// runner runs what stands in a script, on a cluster.
+type runner struct{ env *testkit.Env }
+
+// here are the commands of kubectl that run inside of this process: a script needs what they do, and not kubectl.
+var here = sets.New("annotate", "apply", "create", "delete", "get", "label", "patch", "scale", "wait")
+
+// run runs a command. It calls a plugin as kubectl does, once that has found it; "exec kubectl holdfast" has
+// kubectl look for it.
+func (r runner) run(ts *testscript.TestScript, args []string) (write func(), err error) {
+	nothing := func() {} // Exec writes by itself
+	if args[0] != "kubectl" || len(args) < 2 {
+		return nothing, ts.Exec(args[0], args[1:]...)
+	}
+	verb := args[1]
+	switch {
+	case verb == "holdfast" || verb == "hns":
+		return nothing, ts.Exec("kubectl-"+verb, args[2:]...)
+	case !here.Has(verb) || slices.Contains(args, "-") || ts.Getenv("KUBECONFIG") != r.env.Kubeconfig:
+		return nothing, ts.Exec(args[0], args[1:]...)
+	}
+	args = slices.Clone(args[1:])
+	for i := 1; i < len(args); i++ {
+		if flag := args[i-1]; flag == "-f" || flag == "--patch-file" {
+			args[i] = ts.MkAbs(args[i])
+		}
+	}
+	out := r.env.KubectlHere(args)
+	if out.Code != 0 {
+		err = exitError(out.Code)
+	}
+	return func() {
+		fmt.Fprint(ts.Stdout(), out.Stdout)
+		fmt.Fprint(ts.Stderr(), out.Stderr)
+	}, err
 }
 
-// directly is a plugin that is called without kubectl.
-func directly(plugin string) func(*testscript.TestScript, bool, []string) {
-	return func(ts *testscript.TestScript, neg bool, args []string) { succeeds(ts, neg, ts.Exec(plugin, args...)) }
-}
+// exitError is an exit code other than 0.
+type exitError int
 
-func succeeds(ts *testscript.TestScript, neg bool, err error) {
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// ExitCode is as of an exec.ExitError.
+func (e exitError) ExitCode() int { return int(e) }
+
+// command is "exec", so that scripts read as what people type.
+func (r runner) command(ts *testscript.TestScript, neg bool, name string, args []string) {
+	write, err := r.run(ts, append([]string{name}, args...))
+	write()
 	switch {
 	case neg && err == nil:
 		ts.Fatalf("unexpected success")
@@ -81,25 +120,20 @@ func succeeds(ts *testscript.TestScript, neg bool, err error) {
 	}
 }
 
-func execute(ts *testscript.TestScript, args []string) error {
-	if len(args) > 1 && args[0] == "kubectl" && (args[1] == "holdfast" || args[1] == "hns") {
-		return ts.Exec("kubectl-"+args[1], args[2:]...)
-	}
-	return ts.Exec(args[0], args[1:]...)
-}
-
 // exits runs a command that must end with a certain exit code:
 //
 //	exits 3 kubectl holdfast why delete namespace $NS
-func exits(ts *testscript.TestScript, neg bool, args []string) {
+func (r runner) exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND...")
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	got := 0
-	if err := execute(ts, args[1:]); err != nil {
-		var exit *exec.ExitError
+	write, err := r.run(ts, args[1:])
+	write()
+	if err != nil {
+		var exit interface{ ExitCode() int }
 		if !errors.As(err, &exit) {
 			ts.Fatalf("run %s: %v", args[1], err)
 		}
@@ -113,7 +147,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // eventually runs a command until it succeeds, or with "!" before the command
 // until it fails: what controllers do and what the authorizer knows takes a
 // moment.
-func eventually(ts *testscript.TestScript, neg bool, args []string) {
+func (r runner) eventually(ts *testscript.TestScript, neg bool, args []string) {
 	fails := len(args) > 0 && args[0] == "!"
 	if fails {
 		args = args[1:]
@@ -123,8 +157,9 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	deadline := time.Now().Add(patience)
 	for {
-		err := execute(ts, args)
+		write, err := r.run(ts, args)
 		if (err != nil) == fails {
+			write()
 			return
 		}
 		if time.Now().After(deadline) {
