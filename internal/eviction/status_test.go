@@ -35,11 +35,11 @@ func waiting(t testing.TB, e *testkit.Env, name string) func() int32 {
 	return func() int32 { return policyStatus(t, e, name).Waiting }
 }
 
-// status is that of Holdfast.
+// status is that of Holdfast; nothing where no manager has written one yet.
 func status(t testing.TB, e *testkit.Env) v1alpha1.HoldfastStatus {
 	t.Helper()
 	in := &v1alpha1.Holdfast{}
-	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, in); err != nil {
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, in); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
 	return in.Status
