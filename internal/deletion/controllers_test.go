@@ -187,7 +187,7 @@ spec:
     spec: {containers: [{name: c, image: one}]}
 `)
 	g.Eventually(func() int { return countPods(t, e, ns, "one") }, "180s", "50ms").Should(gomega.Equal(2))
-	if err := e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
+	if err := e.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 		t.Fatal(err)
 	}
 	g.Eventually(func() bool {

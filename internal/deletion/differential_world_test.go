@@ -187,7 +187,7 @@ func (w *diffWorld) release(t testing.TB) {
 	if err := w.env.Client.Patch(t.Context(), namespace, mergeLabels(map[string]any{v1alpha1.OverrideContentsMark: "true"})); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.env.Client.Delete(t.Context(), namespace); err != nil {
+	if err := w.env.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
 }

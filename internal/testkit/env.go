@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -299,6 +301,18 @@ func (e *Env) As(t testing.TB, user string, groups ...string) client.Client {
 		t.Fatalf("make client for %s: %v", user, err)
 	}
 	return c
+}
+
+// Delete deletes an object as an administrator. It tries again where Holdfast could not look at what hangs below:
+// on a busy machine that may take longer than a webhook has.
+func (e *Env) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
+		last = e.Client.Delete(ctx, o, opts...)
+		again := last != nil && (apierrors.IsServiceUnavailable(last) || strings.Contains(last.Error(), "could not be looked at"))
+		return !again, nil
+	})
+	return cmp.Or(last, err)
 }
 
 // Grant lets a user do something: in a namespace, or cluster-wide where it is

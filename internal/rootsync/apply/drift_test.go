@@ -225,7 +225,7 @@ func TestEngine_aDeclaredNamespaceThatSomebodyDeletesComesBack(t *testing.T) {
 	e := r.start("comes-back", nil)
 	e.set("c1", namespace("comes-back"), configMap("comes-back", "a", "v"), configMap("comes-back", "b", "v"))
 	ns := r.get("v1/Namespace", "", "comes-back")
-	if err := r.e.Client.Delete(t.Context(), ns); err != nil {
+	if err := r.e.Delete(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
 	r.Eventually(func() bool {
