@@ -14,7 +14,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +95,8 @@ func (s *store) await(ctx context.Context, times int, wanted func(snapshot) (boo
 		if err != nil {
 			return err
 		}
-		if good++; !ok {
+		good++
+		if !ok {
 			good = 0
 		}
 		select {
@@ -224,19 +225,19 @@ func policiesTaken(ctx context.Context, api kubernetes.Interface) error {
 	configuration := api.AdmissionregistrationV1()
 	policies, bindings := configuration.ValidatingAdmissionPolicies(), configuration.ValidatingAdmissionPolicyBindings()
 	meta := metav1.ObjectMeta{Name: sentinel}
-	_, err := policies.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+	_, err := policies.Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 			ResourceNames: []string{sentinel},
-			RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 			},
 		}}},
-		Validations: []admissionv1.Validation{{Expression: "false", Message: sentinelSays}},
+		Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: sentinelSays}},
 	}}, metav1.CreateOptions{})
 	if err == nil {
-		_, err = bindings.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: sentinel, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		_, err = bindings.Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: sentinel, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		}}, metav1.CreateOptions{})
 	}
 	if apierrors.IsNotFound(err) {

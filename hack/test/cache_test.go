@@ -39,7 +39,7 @@ func TestCache_aChangeOfTheManagerRunsBlackBoxTestsAgain(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	tree := copyOfTree(t)
-	write(t, filepath.Join(tree, "test/blackbox/blackbox_test.go"), blackBox)
+	write(t, filepath.Join(tree, "test", "blackbox", "blackbox_test.go"), blackBox)
 	run := func() string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "go", "run", "./hack/test", "./test/blackbox")
@@ -57,14 +57,14 @@ func TestCache_aChangeOfTheManagerRunsBlackBoxTestsAgain(t *testing.T) {
 	if out := run(); !strings.Contains(out, fromCache) {
 		t.Errorf("a second run tests the same again:\n%s", out)
 	}
-	write(t, filepath.Join(tree, "cmd/holdfast-manager/changed.go"), "package main\n\nimport \"os\"\n\nfunc init() { _ = os.Setenv(\"CHANGED\", \"yes\") }\n")
+	write(t, filepath.Join(tree, "cmd", "holdfast-manager", "changed.go"), "package main\n\nimport \"os\"\n\nfunc init() { _ = os.Setenv(\"CHANGED\", \"yes\") }\n")
 	if out := run(); strings.Contains(out, fromCache) {
 		t.Errorf("another manager is not tested:\n%s", out)
 	}
 	if out := run(); !strings.Contains(out, fromCache) {
 		t.Errorf("the changed manager is tested twice:\n%s", out)
 	}
-	manifest := filepath.Join(tree, "config/namespaces/holdfast-system.yaml")
+	manifest := filepath.Join(tree, "config", "namespaces", "holdfast-system.yaml")
 	text, err := os.ReadFile(manifest)
 	if err != nil {
 		t.Fatal(err)

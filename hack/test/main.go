@@ -111,7 +111,7 @@ func run(ctx context.Context, o *options) error {
 			r.say("Run %d of %d", i+1, o.times)
 		}
 		for _, p := range phases {
-			if err := p.run(ctx, o, l, r); err != nil {
+			if err := p.run(ctx, l, r); err != nil {
 				return errors.Join(err, l.close())
 			}
 		}

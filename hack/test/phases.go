@@ -74,18 +74,23 @@ func plan(ctx context.Context, o *options) ([]phase, error) {
 		phases = append(phases, nth(o.shard, others(race))...)
 	}
 	for i := range phases {
-		p := &phases[i]
-		if !o.all {
-			p.args = append(slices.Clone(p.args), "-short")
-		}
-		if o.times > 1 {
-			p.args = append(slices.Clone(p.args), "-count=1")
-		}
-		if o.run != "" {
-			p.args = append(slices.Clone(p.args), "-run="+o.run)
-		}
+		phases[i].args = slices.Concat(phases[i].args, chosen(o))
 	}
 	return slices.DeleteFunc(phases, func(p phase) bool { return len(p.packages) == 0 }), nil
+}
+
+// chosen are the flags of go test for what is to be run of each package.
+func chosen(o *options) (args []string) {
+	if !o.all {
+		args = append(args, "-short")
+	}
+	if o.times > 1 {
+		args = append(args, "-count=1")
+	}
+	if o.run != "" {
+		args = append(args, "-run="+o.run)
+	}
+	return args
 }
 
 // others are what belongs to no package of the main module, or is run in another way.
@@ -180,7 +185,7 @@ func goCommand(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // run runs the phase and reports what comes of it. An error is about the phase; tests that fail are none.
-func (p phase) run(ctx context.Context, o *options, l *lender, r *report) error {
+func (p phase) run(ctx context.Context, l *lender, r *report) error {
 	r.say("%s: %d packages", p.about, len(p.packages))
 	args := []string{"test", "-json"}
 	env := slices.Clone(p.env)

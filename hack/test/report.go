@@ -286,16 +286,16 @@ func (r *report) goingOn() string {
 		oldest, count := "", 0
 		var since time.Time
 		for name, t := range p.tests {
-			if count++; oldest == "" || t.began.Before(since) {
+			count++
+			if oldest == "" || t.began.Before(since) {
 				oldest, since = name, t.began
 			}
 		}
-		switch {
-		case oldest == "":
+		if oldest == "" {
 			parts = append(parts, fmt.Sprintf("%s (%s)", short(name), seconds(p.began)))
-		default:
-			parts = append(parts, fmt.Sprintf("%s (%d tests; %s for %s)", short(name), count, oldest, seconds(since)))
+			continue
 		}
+		parts = append(parts, fmt.Sprintf("%s (%d tests; %s for %s)", short(name), count, oldest, seconds(since)))
 	}
 	return "running: " + strings.Join(parts, ", ")
 }

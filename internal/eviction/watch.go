@@ -48,7 +48,7 @@ func newWatch(c metadata.Interface, w watch) *watch {
 	w.wake, w.stop = make(chan struct{}, 1), make(chan inventory.Source, 1)
 	w.running = map[inventory.Source]bool{}
 	out := &w
-	out.watches = inventory.NewWatches(c, out, w.pauses)
+	out.watches = inventory.NewWatches(c, out)
 	out.watches.Keep = func(annotation string) bool { return annotation != corev1.LastAppliedConfigAnnotation }
 	return out
 }

@@ -161,7 +161,7 @@ func New(o Options) *Marker {
 		whileUsed:       map[types.UID]struct{}{},
 		probes:          map[schema.GroupResource]*probe{},
 	}
-	m.watches = inventory.NewWatches(o.Metadata, m, o.Pauses)
+	m.watches = inventory.NewWatches(o.Metadata, m)
 	m.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[target](100*time.Millisecond, time.Minute),
 		workqueue.TypedRateLimitingQueueConfig[target]{Name: "deletion.marks", Clock: o.Clock})

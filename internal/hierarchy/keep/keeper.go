@@ -32,10 +32,6 @@ const (
 	workers = 32
 	// writeTimeout bounds one write.
 	writeTimeout = 30 * time.Second
-	// calm is how often at most the status of the HNCConfiguration is looked at, and
-	// counting how often it is written because of its counts alone: they change with
-	// objects that have nothing to do with trees.
-	calm, counting = 2 * time.Second, time.Minute
 	// someTemplates and someWritten bound what is remembered.
 	someTemplates, someWritten = 128, 4096
 )

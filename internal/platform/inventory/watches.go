@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
-	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 )
 
 // Source is a set of objects to watch: those of a kind that carry a label.
@@ -62,7 +61,7 @@ type Watches struct {
 }
 
 // NewWatches makes a Watches.
-func NewWatches(c metadata.Interface, h Handler, p timing.Pauses) *Watches {
+func NewWatches(c metadata.Interface, h Handler) *Watches {
 	return &Watches{client: c, handler: h, running: map[Source]*running{}, Keep: isOurs}
 }
 

@@ -135,18 +135,7 @@ func (p *Pool) lend(conn net.Conn) {
 	messages := make(chan borrowed)
 	go func() {
 		defer cancel() // the borrower is gone
-		defer close(messages)
-		for decoder := json.NewDecoder(conn); ; {
-			var m borrowed
-			if decoder.Decode(&m) != nil {
-				return
-			}
-			select {
-			case messages <- m:
-			case <-ctx.Done():
-				return
-			}
-		}
+		receive(ctx, conn, messages)
 	}()
 	encoder := json.NewEncoder(conn)
 	first, ok := <-messages
@@ -174,6 +163,22 @@ func (p *Pool) lend(conn net.Conn) {
 		}
 		reply.Status = m.cluster.control.latest()
 		if encoder.Encode(reply) != nil {
+			return
+		}
+	}
+}
+
+// receive hands on the messages of a borrower until it is gone.
+func receive(ctx context.Context, conn net.Conn, messages chan<- borrowed) {
+	defer close(messages)
+	for decoder := json.NewDecoder(conn); ; {
+		var m borrowed
+		if decoder.Decode(&m) != nil {
+			return
+		}
+		select {
+		case messages <- m:
+		case <-ctx.Done():
 			return
 		}
 	}

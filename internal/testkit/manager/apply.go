@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -131,7 +132,6 @@ func read(paths []string) (objects []*unstructured.Unstructured, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var namespaces []*unstructured.Unstructured
 	for _, path := range paths {
 		path = filepath.Join(root, path)
 		files := []string{path}
@@ -143,26 +143,39 @@ func read(paths []string) (objects []*unstructured.Unstructured, err error) {
 			}
 		}
 		for _, file := range files {
-			data, err := os.ReadFile(file)
+			more, err := readFile(file)
 			if err != nil {
-				return nil, fmt.Errorf("read manifests: %w", err)
+				return nil, err
 			}
-			for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data)); ; {
-				o := &unstructured.Unstructured{}
-				if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
-					break
-				} else if err != nil {
-					return nil, fmt.Errorf("decode %s: %w", file, err)
-				}
-				switch {
-				case len(o.Object) == 0: // nothing but comments
-				case o.GetKind() == "Namespace" && o.GetAPIVersion() == corev1.SchemeGroupVersion.String():
-					namespaces = append(namespaces, o)
-				default:
-					objects = append(objects, o)
-				}
-			}
+			objects = append(objects, more...)
 		}
 	}
-	return append(namespaces, objects...), nil
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return order(a) - order(b) })
+	return objects, nil
+}
+
+// order is 0 for a Namespace and 1 for everything else.
+func order(o *unstructured.Unstructured) int {
+	if o.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Namespace") {
+		return 0
+	}
+	return 1
+}
+
+func readFile(file string) (objects []*unstructured.Unstructured, err error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read manifests: %w", err)
+	}
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data)); ; {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
+			return objects, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("decode %s: %w", file, err)
+		}
+		if len(o.Object) > 0 { // and not comments alone
+			objects = append(objects, o)
+		}
+	}
 }
