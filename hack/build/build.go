@@ -21,13 +21,16 @@ type Program struct {
 	Version string
 }
 
+// withoutPlugins has kustomize never load Go plugins, as in the binaries that are tested.
+const withoutPlugins = "kustomize_disable_go_plugin_support"
+
 // Compile writes a static binary. Nothing in it depends on where or when that is done.
 func Compile(ctx context.Context, p Program, path string) error {
 	flags := "-s -w -buildid="
 	if p.Version != "" {
 		flags += " -X " + versionVariable + "=" + p.Version
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", path, p.Package)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", withoutPlugins, "-ldflags", flags, "-o", path, p.Package)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+p.OS, "GOARCH="+p.Arch)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()

@@ -79,7 +79,7 @@ func plan(ctx context.Context, o *options) ([]phase, error) {
 	return slices.DeleteFunc(phases, func(p phase) bool { return len(p.packages) == 0 }), nil
 }
 
-// chosen are the flags of go test for what is to be run of each package.
+// chosen returns the flags of go test that select tests within a package.
 func chosen(o *options) (args []string) {
 	if !o.all {
 		args = append(args, "-short")

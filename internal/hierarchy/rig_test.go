@@ -243,12 +243,8 @@ func merged(a, b map[string]string) map[string]string {
 // deleted asks for an object to be deleted, and does not wait.
 func (r *rig) deleted(c client.Client, kind, at string) {
 	r.t.Helper()
-	// Who asks what a namespace holds may not be answered in time about a kind that another
-	// test has just defined anew.
-	again := func(err error) bool {
-		return apierrors.IsServiceUnavailable(err) || strings.Contains(err.Error(), "could not be looked at")
-	}
-	err := retry.OnError(steadily, again, func() error {
+	// A list of a kind whose CRD another test has just applied again may take longer than the webhook has.
+	err := retry.OnError(steadily, testkit.Unchecked, func() error {
 		return c.Delete(r.t.Context(), r.object(kind, at), client.PropagationPolicy(metav1.DeletePropagationBackground))
 	})
 	if err != nil {

@@ -75,8 +75,8 @@ type Options struct {
 	Cluster cluster.Options
 	// Manifests are applied before Holdfast starts; paths below the root of the module.
 	Manifests []string
-	// Configuration is the part of a HoldfastConfiguration behind its kind, which managers and syncs read
-	// from a file; without one they read the ConfigMap that is installed.
+	// Configuration is a HoldfastConfiguration without apiVersion and kind. Managers and syncs read it from a
+	// file; if it is empty they read the ConfigMap.
 	Configuration string
 	// ManagerArgs are given to each manager, before those of StartManager: of
 	// a flag that is given twice the last value counts.
@@ -130,7 +130,7 @@ func newEnv(c *cluster.Cluster, dir string, o Options) *Env {
 // configurationHead begins a configuration.
 const configurationHead = "apiVersion: " + configv1alpha1.GroupVersion + "\nkind: " + configv1alpha1.Kind + "\n"
 
-// begin does what the options say, up to a running manager.
+// begin applies the options, installs Holdfast and starts its manager.
 func (e *Env) begin(ctx context.Context, o Options) error {
 	if e.configuration != "" {
 		file := filepath.Join(e.dir, "config.yaml")
@@ -303,16 +303,20 @@ func (e *Env) As(t testing.TB, user string, groups ...string) client.Client {
 	return c
 }
 
-// Delete deletes an object as an administrator. It tries again where Holdfast could not look at what hangs below:
-// on a busy machine that may take longer than a webhook has.
+// Delete deletes an object as an administrator, and retries a refusal that is Unchecked.
 func (e *Env) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
 		last = e.Client.Delete(ctx, o, opts...)
-		again := last != nil && (apierrors.IsServiceUnavailable(last) || strings.Contains(last.Error(), "could not be looked at"))
-		return !again, nil
+		return !Unchecked(last), nil
 	})
 	return cmp.Or(last, err)
+}
+
+// Unchecked reports whether the deletion guard refused a delete because it could not list the dependents in time.
+// It fails closed, which on a busy machine is no verdict on the object.
+func Unchecked(err error) bool {
+	return err != nil && (apierrors.IsServiceUnavailable(err) || strings.Contains(err.Error(), "could not be looked at"))
 }
 
 // Grant lets a user do something: in a namespace, or cluster-wide where it is

@@ -53,7 +53,7 @@ func (e *Env) KubectlInput(t testing.TB, stdin string, args ...string) Output {
 		args = slices.Clone(args)
 		args[at] = file.Name()
 	}
-	return e.KubectlHere(args)
+	return e.KubectlOutput(args)
 }
 
 // kubectlExit is how kubectl ends a command, in the place of the process.
@@ -66,10 +66,10 @@ var kubectlExits = sync.OnceFunc(func() {
 	kubectlutil.BehaviorOnFatal(func(message string, code int) { panic(kubectlExit{message, code}) })
 })
 
-// KubectlHere is Kubectl without a test at hand. It must not be "auth can-i".
-func (e *Env) KubectlHere(args []string) (out Output) {
+// KubectlOutput is Kubectl for callers without a testing.TB. "auth can-i" would end the process.
+func (e *Env) KubectlOutput(args []string) (out Output) {
 	kubectlExits()
-	var stdout, stderr messages
+	var stdout, stderr Buffer
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.CacheDir = new(e.Kubeconfig), new(filepath.Join(e.dir, "kubectl"))
 	flags.WrapConfigFn = func(c *rest.Config) *rest.Config {
@@ -104,7 +104,7 @@ func (e *Env) KubectlHere(args []string) (out Output) {
 // Running is a kubectl that has been started.
 type Running struct {
 	cmd            *exec.Cmd
-	stdout, stderr messages
+	stdout, stderr Buffer
 	done           chan struct{}
 	err            error // how it ended, when done is closed
 }
@@ -142,22 +142,24 @@ func (r *Running) Wait(t testing.TB) Output {
 	return Output{Stdout: r.stdout.String(), Stderr: r.stderr.String(), Code: r.cmd.ProcessState.ExitCode()}
 }
 
-// messages can be read while they are written.
-type messages struct {
+// Buffer is a bytes.Buffer that goroutines may read and write at the same time.
+type Buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (m *messages) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.text.Write(p)
+// Write implements io.Writer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
 }
 
-func (m *messages) String() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.text.String()
+// String returns the unread portion.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // Apply creates or changes objects from YAML, and fails the test if it cannot.

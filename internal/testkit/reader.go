@@ -28,7 +28,7 @@ func (e *Env) Reader(t testing.TB) page.Reader {
 	return page.Reader{Dir: dir, Env: []string{"KUBECONFIG=" + e.Kubeconfig, "PATH=" + e.Path(t)}}
 }
 
-// Path is the PATH of the test with kubectl in front, and the plugin under each name by which kubectl looks for it.
+// Path returns PATH with a folder in front that has kubectl, and the plugin under each name that kubectl looks for.
 func (e *Env) Path(t testing.TB) string {
 	t.Helper()
 	plugin, err := manager.Build(t.Context(), "kubectl-holdfast", false, os.Stderr)

@@ -110,7 +110,7 @@ type network struct {
 var errCut = errors.New("the network is cut")
 
 func (n *network) cutting(next http.RoundTripper, lost bool) http.RoundTripper {
-	return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if n.cut.Load() {
 			return nil, errCut
 		}

@@ -26,11 +26,7 @@ const (
 )
 
 // hnc is one that stands in a cluster as HNC 1.1 does, and does nothing.
-type hnc struct {
-	*testkit.Env
-	*gomega.WithT
-	t testing.TB
-}
+type hnc struct{ actor }
 
 // manifest is a file of testdata/adopt.
 func manifest(t testing.TB, name string) string {
@@ -40,16 +36,6 @@ func manifest(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// run runs kubectl and returns what it says.
-func (h *hnc) run(args ...string) string {
-	h.t.Helper()
-	out := h.Kubectl(h.t, args...)
-	if out.Code != 0 {
-		h.t.Fatalf("kubectl %s: %s", strings.Join(args, " "), out.Stderr)
-	}
-	return out.Stdout
 }
 
 // apply applies as people do, from the client's side.
@@ -92,7 +78,7 @@ func copies(source string, into ...string) string {
 // install makes HNC with a tree.
 func install(t testing.TB, e *testkit.Env) *hnc {
 	t.Helper()
-	h := &hnc{Env: e, WithT: gomega.NewWithT(t), t: t}
+	h := &hnc{newActor(t, e)}
 	h.apply(manifest(t, "crds.yaml"))
 	h.run("wait", "--for=condition=established", "--timeout=180s", "crd", "--all")
 	h.apply(manifest(t, "controller.yaml"))

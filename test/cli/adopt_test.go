@@ -41,7 +41,7 @@ func TestAdopt(t *testing.T) {
 	before := h.versions()
 
 	stage := func(name string, f func(*testing.T, *hnc)) {
-		t.Run(name, func(t *testing.T) { f(t, &hnc{Env: e, WithT: gomega.NewWithT(t), t: t}) })
+		t.Run(name, func(t *testing.T) { f(t, &hnc{newActor(t, e)}) })
 		if t.Failed() {
 			t.FailNow() // each stage is where the next begins
 		}
@@ -61,9 +61,6 @@ func TestAdopt(t *testing.T) {
 	stage("Holdfast has the trees", testTakenOver)
 	stage("once more does nothing", testAgain)
 	stage("the way back, cut off after each write", testBack)
-	if testing.Short() {
-		return
-	}
 	stage("forth again, as people do it", testAsPeople)
 	stage("back and forth, as the guide says", testGuide)
 }
@@ -124,7 +121,7 @@ func testWithoutRights(t *testing.T, h *hnc) {
 	nothing(t, h, adoption{as: reader},
 		"you may not delete validatingwebhookconfigurations.admissionregistration.k8s.io", "nor create/update configmaps in holdfast-system",
 		"nor unprotect resourcedeletionprotections.holdfast.dev", "nor patch deployments/scale.apps in hnc-system", "let a cluster administrator run this")
-	nothing(t, h, adoption{as: "test-nobody"}, "look for HNC: list Deployments: deployments.apps", "let a cluster administrator run this")
+	nothing(t, h, adoption{as: "test-without-rights"}, "look for HNC: list Deployments: deployments.apps", "let a cluster administrator run this")
 }
 
 // HNC was applied from the client's side; applying Holdfast's kinds over its own
@@ -316,6 +313,7 @@ func testBack(t *testing.T, h *hnc) {
 }
 
 func testAsPeople(t *testing.T, h *hnc) {
+	testkit.Long(t)
 	config := h.run("get", "configmap", "holdfast", "-n", "holdfast-system", "-o", `jsonpath={.data.config\.yaml}`)
 	h.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: holdfast, namespace: holdfast-system}, data: {config.yaml: \"" +
 		strings.ReplaceAll("# Ours.\n"+config+"\n# Never touch.\ndeletion: {mode: Warn}\n", "\n", `\n`) + "\"}}")
@@ -347,6 +345,7 @@ func testAsPeople(t *testing.T, h *hnc) {
 }
 
 func testGuide(t *testing.T, h *hnc) {
+	testkit.Long(t)
 	reader := h.Reader(t)
 	reader.Stdin = "yes\n"
 	guide := page.Read(t, "docs/guides/from-hnc.md")

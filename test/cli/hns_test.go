@@ -24,8 +24,8 @@ func TestHNS_withHoldfast(t *testing.T) {
 	testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/hns/holdfast"}))
 }
 
-// TestHNS tests kubectl hns by scripts, and by the requests that it makes. No manager runs, the objects are as a
-// controller would have left them, so that each state of a tree can be had. The large tree comes last.
+// TestHNS tests kubectl hns by scripts, and by the requests that it makes. No manager runs: the scripts
+// write what the controllers would, so that they can produce each state. The large tree comes last.
 func TestHNS(t *testing.T) {
 	t.Parallel()
 	env := testkit.New(t, testkit.Options{NoManager: true, Manifests: []string{definitions}})

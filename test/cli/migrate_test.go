@@ -17,14 +17,12 @@ import (
 
 // migration is one cluster that comes from one project after the other.
 type migration struct {
-	*testkit.Env
-	*gomega.WithT
-	t      *testing.T
+	actor
 	reader page.Reader
 }
 
-// TestMigrate does what the guides for those who come from another project say, on a cluster as that project leaves
-// it. Those for HNC and Config Sync are done where an HNC and a Config Sync stand: in TestAdopt and internal/rootsync.
+// TestMigrate follows each migration guide on a cluster with the objects of the project that it migrates from.
+// TestAdopt follows the guide for HNC, and internal/rootsync that for Config Sync.
 func TestMigrate(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -38,19 +36,9 @@ func TestMigrate(t *testing.T) {
 		{"from Strimzi's own service accounts", (*migration).accounts},
 	} {
 		t.Run(from.name, func(t *testing.T) {
-			from.do(&migration{e, gomega.NewWithT(t), t, e.Reader(t)})
+			from.do(&migration{newActor(t, e), e.Reader(t)})
 		})
 	}
-}
-
-// run runs kubectl and fails the test if it fails.
-func (m *migration) run(args ...string) string {
-	m.t.Helper()
-	out := m.Kubectl(m.t, args...)
-	if out.Code != 0 {
-		m.t.Fatalf("kubectl %s: %s", strings.Join(args, " "), out.Stderr)
-	}
-	return out.Stdout
 }
 
 // versions are the objects of a namespace, so that a change of one shows.

@@ -16,9 +16,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// TestServiceAccounts tests "kubectl holdfast serviceaccounts" on a cluster with the kinds of Strimzi, in which
-// nobody writes accounts, but for the script that turns it on. The accounts are as people and operators have left
-// them.
+// TestServiceAccounts tests "kubectl holdfast serviceaccount" on a cluster with Strimzi's CRDs. The feature is off,
+// unless a script turns it on, so that no controller changes the ServiceAccounts that the scripts create.
 func TestServiceAccounts(t *testing.T) {
 	t.Parallel()
 	env := testkit.New(t, testkit.Options{Manifests: []string{"internal/testkit/strimzi/crds.yaml", "config/rbac/serviceaccounts.yaml"}})

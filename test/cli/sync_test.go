@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// TestSync tests "kubectl holdfast sync". Nobody syncs: the RootSyncs are as whoever syncs them would have left
-// them, so that each state of one can be had.
+// TestSync tests "kubectl holdfast sync". No sync controller runs: the scripts write the status of RootSyncs, so that
+// they can produce each state.
 func TestSync(t *testing.T) {
 	t.Parallel()
 	env := testkit.New(t, testkit.Options{Manifests: []string{"config/crd/configsync"}})

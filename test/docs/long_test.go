@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// What only make test-all runs is in CONTRIBUTING.md by its name.
+// CONTRIBUTING.md names each test and package that only make test-all runs.
 func TestLong_testsAndPackagesAreListed(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
@@ -33,7 +33,7 @@ func TestLong_testsAndPackagesAreListed(t *testing.T) {
 	}
 }
 
-// longTests are the tests that call testkit.Long, or the demo's own long, for themselves.
+// longTests returns the test functions that call testkit.Long, or long in the demo.
 func longTests(t *testing.T) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
@@ -57,7 +57,7 @@ func longTests(t *testing.T) (names []string) {
 	return names
 }
 
-// isLong says whether a function calls Long as one of its own statements, and not for a part of it.
+// isLong reports whether the body of a function calls Long. A call in a nested function is about a subtest.
 func isLong(f *ast.FuncDecl) bool {
 	for _, s := range f.Body.List {
 		e, ok := s.(*ast.ExprStmt)
@@ -82,7 +82,7 @@ func isLong(f *ast.FuncDecl) bool {
 	return false
 }
 
-// longPackages are those that the runner leaves out as a whole.
+// longPackages returns the packages that the runner excludes from make test.
 func longPackages(t *testing.T) (names []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "hack", "test", "phases.go"))

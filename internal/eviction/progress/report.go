@@ -47,7 +47,7 @@ func reportOnVerdict(v policy.Verdict) report {
 		return report{done: true, message: v.Warning}
 	case v.Outcome == policy.OutcomeOtherUID:
 		return report{done: true, message: "The pod is gone"}
-	case v.Outcome == policy.OutcomeLeaving: // since it was looked at; the next look tells how
+	case v.Outcome == policy.OutcomeLeaving: // it was deleted after the responder read it; the next reconcile reports how
 		return report{message: "The pod is terminating"}
 	case v.Policy != "":
 		return report{done: true, message: "EvictionPolicy " + v.Policy + " lets the eviction pass"}

@@ -168,7 +168,7 @@ func (p *Pool) lend(conn net.Conn) {
 	}
 }
 
-// receive hands on the messages of a borrower until it is gone.
+// receive decodes messages until the borrower closes the connection.
 func receive(ctx context.Context, conn net.Conn, messages chan<- borrowed) {
 	defer close(messages)
 	for decoder := json.NewDecoder(conn); ; {

@@ -24,8 +24,8 @@ const (
 	modulePath    = "github.com/holdfast-dev/holdfast"
 	cacheVariable = "HOLDFAST_CACHE"
 
-	// withoutPlugins is a build tag of kustomize, which is in kubectl, and which the Makefile sets too. Without it
-	// the binary could load Go plugins: it would keep all methods of all types, and take a C linker.
+	// withoutPlugins is a build tag of kustomize, which kubectl imports. Without the tag the linker keeps every
+	// exported method and calls the C linker, because the binary could load Go plugins. The Makefile sets it too.
 	withoutPlugins = "kustomize_disable_go_plugin_support"
 
 	// unusedFor is how long a binary nobody starts is kept.
