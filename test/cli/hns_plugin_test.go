@@ -5,10 +5,7 @@ package cli
 
 import (
 	"context"
-	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
