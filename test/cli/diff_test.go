@@ -22,11 +22,18 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/gitserver"
 )
 
-// TestSyncDiff holds what "kubectl holdfast sync diff" says would change against what the sync then does.
-func TestSyncDiff(t *testing.T) {
+// TestSyncDiff_besideTrees holds what "kubectl holdfast sync diff" says would change against what the sync then does,
+// and has the story of a tree that Holdfast keeps.
+func TestSyncDiff_besideTrees(t *testing.T) {
 	t.Parallel()
-	env := testkit.New(t, testkit.Options{})
+	env := testkit.New(t, testkit.Options{
+		Manifests:     []string{definitions, "config/rbac/hierarchy.yaml"},
+		Configuration: "hierarchy: {mode: Enforce}\n",
+	})
 	env.StartSync(t)
+	t.Run("trees", func(t *testing.T) {
+		testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/hns/holdfast"}))
+	})
 	t.Run("scripts", func(t *testing.T) { testDiffScripts(t, env) })
 	t.Run("whatever it looks at, all that could write is a dry run", func(t *testing.T) { testDiffWritesNothing(t, env) })
 }

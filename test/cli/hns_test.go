@@ -14,16 +14,6 @@ import (
 // definitions are the kinds of HNC, by a path from the root of the module.
 const definitions = "config/crd/hnc"
 
-// TestHNS_withHoldfast is the story of a tree that Holdfast keeps.
-func TestHNS_withHoldfast(t *testing.T) {
-	t.Parallel()
-	env := testkit.New(t, testkit.Options{
-		Manifests:     []string{definitions, "config/rbac/hierarchy.yaml"},
-		Configuration: "hierarchy: {mode: Enforce}\n",
-	})
-	testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/hns/holdfast"}))
-}
-
 // TestHNS tests kubectl hns by scripts, and by the requests that it makes. No manager runs: the scripts
 // write what the controllers would, so that they can produce each state. The large tree comes last.
 func TestHNS(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
@@ -15,18 +14,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
-
-// TestServiceAccounts tests "kubectl holdfast serviceaccount" on a cluster with Strimzi's CRDs. The feature is off,
-// unless a script turns it on, so that no controller changes the ServiceAccounts that the scripts create.
-func TestServiceAccounts(t *testing.T) {
-	t.Parallel()
-	env := testkit.New(t, testkit.Options{Manifests: []string{"internal/testkit/strimzi/crds.yaml", "config/rbac/serviceaccounts.yaml"}})
-	t.Run("scripts", func(t *testing.T) {
-		testscript.Run(t, params(t, env, testscript.Params{Dir: "testdata/serviceaccount"}))
-	})
-	alone(t, env, "testdata/serviceaccount/alone/*.txtar") // they change what all others see
-	t.Run("whatever there is to change, plan only reads", func(t *testing.T) { testPlanReads(t, env) })
-}
 
 func testPlanReads(t *testing.T, env *testkit.Env) {
 	ns := env.Namespace(t)

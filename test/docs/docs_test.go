@@ -1,9 +1,8 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs tests that what the documents say can be done: links lead somewhere,
-// manifests and configurations are ones that are accepted, and tests that are named
-// are there.
+// Package docs tests that what the documents say can be done: links lead somewhere, the API server accepts
+// manifests and configurations and every field of the reference of RootSyncs, and tests that are named are there.
 package docs
 
 import (

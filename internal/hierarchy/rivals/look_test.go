@@ -84,6 +84,7 @@ func hnc(name, labels, image string) string {
 func TestWatcher(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{NoManager: true})
+	t.Run("without the rights to look, Holdfast does not take itself for alone", func(t *testing.T) { withoutRights(t, e) })
 	g := gomega.NewWithT(t)
 	c, n := counted(t, e, guard)
 	needed := &atomic.Bool{}
@@ -178,10 +179,8 @@ func TestWatcher(t *testing.T) {
 	g.Eventually(func() bool { w.Wake(); return w.Alone() }, "180s", "100ms").Should(gomega.BeFalse(), "what was true need not be when it is asked next")
 }
 
-// Without the rights to look, Holdfast does not take itself for alone.
-func TestWatcher_withoutRights(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{NotInstalled: true})
+func withoutRights(t *testing.T, e *testkit.Env) {
+	t.Helper()
 	c, _ := counted(t, e, "test-rivals-nobody")
 	w := rivals.NewWatcher(rivals.Options{Client: c, Needed: func() bool { return true }, Changed: func() {}, Pauses: timing.Production()})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,12 +1,9 @@
 // Copyright The Holdfast Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schemas tests what the API server takes by the CRDs that Holdfast brings for
-// the kinds of other projects, and that what it takes can be decoded.
-package schemas
+package docs
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -21,10 +18,6 @@ import (
 	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
-
-func TestMain(m *testing.M) {
-	os.Exit(testkit.RunWith(m, testkit.Options{Manifests: []string{"config/crd/configsync"}}))
-}
 
 // create is an object as the API server would have it.
 func create(t *testing.T, apiVersion, kind, content string) (*unstructured.Unstructured, error) {
