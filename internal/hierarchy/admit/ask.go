@@ -5,6 +5,7 @@ package admit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -112,6 +113,42 @@ func settled(ctx context.Context, o *Options, w rules.World, namespaces ...strin
 		}
 	}
 	return w, nil
+}
+
+// cascading is the world in which a namespace allows cascading deletion, if its HierarchyConfiguration does. Who
+// allows it and deletes at once, as "kubectl hns delete -a" does, asks a moment before the watch has told of it.
+func cascading(ctx context.Context, o *Options, w rules.World, namespace string) (rules.World, error) {
+	allowed, err := allowsCascading(ctx, o.Client, namespace)
+	if err != nil || !allowed {
+		return w, err
+	}
+	err = wait.PollUntilContextTimeout(ctx, lookAgain, settling, true, func(context.Context) (bool, error) {
+		if w, err = o.world(); err != nil {
+			return false, err
+		}
+		in := w.Tree.Get(namespace)
+		return in == nil || in.AllowCascadingDeletion, nil
+	})
+	if wait.Interrupted(err) {
+		return w, fmt.Errorf("%w: it is not known yet that the namespace %q allows cascading deletion", errStarting, namespace)
+	}
+	return w, err
+}
+
+func allowsCascading(ctx context.Context, c kubernetes.Interface, namespace string) (bool, error) {
+	raw, err := c.CoreV1().RESTClient().Get().AbsPath("apis", hncv1alpha2.GroupName, hncv1alpha2.GroupVersion.Version,
+		"namespaces", namespace, hncv1alpha2.ResourceHierarchyConfigurations, hncv1alpha2.HierarchyConfigurationName).Do(ctx).Raw()
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the HierarchyConfiguration of the namespace %s: %w", namespace, err)
+	}
+	var in hncv1alpha2.HierarchyConfiguration
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return false, fmt.Errorf("decode the HierarchyConfiguration of the namespace %s: %w", namespace, err)
+	}
+	return in.Spec.AllowCascadingDeletion, nil
 }
 
 // mayChange says whether a user may change the tree of a namespace.

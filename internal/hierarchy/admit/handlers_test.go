@@ -164,6 +164,31 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
+// Who allows cascading deletion may delete at once: the watch has not told of it when the webhook is asked.
+func TestCascadingDeletion_allowedAMomentAgo(t *testing.T) {
+	t.Parallel()
+	const anchor, sub = "{metadata: {name: b}}", "{metadata: {name: b, annotations: {hnc.x-k8s.io/subnamespace-of: gone}}}"
+	for name, q := range map[string]struct {
+		webhook, before, after string
+		request
+	}{
+		"an anchor":   {anchors, "a <- *b <- c", "a <- *+b <- c", request{op: "DELETE", namespace: "a", before: anchor}},
+		"a namespace": {treeNamespaces, "b <- *c", "+b <- *c", request{op: "DELETE", before: sub}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			later := newRig(t, q.after).world
+			r := newRig(t, q.before)
+			r.cascades, r.later = []string{"b"}, &later
+			r.check(t, q.webhook, q.request, "ok", "")
+		})
+		t.Run(name+", of one that does not allow it", func(t *testing.T) {
+			t.Parallel()
+			newRig(t, q.before).check(t, q.webhook, q.request, "403", "allow cascading deletion")
+		})
+	}
+}
+
 func TestHNCConfigurations(t *testing.T) {
 	t.Parallel()
 	resources := func(list string) string { return "{metadata: {name: config}, spec: {resources: [" + list + "]}}" }

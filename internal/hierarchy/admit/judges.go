@@ -64,7 +64,7 @@ func both(a, b rules.Verdict) rules.Verdict {
 }
 
 // judgeAnchor decides on an anchor.
-func judgeAnchor(_ context.Context, o *Options, req *admissionv1.AdmissionRequest) (answer, error) {
+func judgeAnchor(ctx context.Context, o *Options, req *admissionv1.AdmissionRequest) (answer, error) {
 	w, err := o.world()
 	if err != nil {
 		return answer{}, err
@@ -73,7 +73,14 @@ func judgeAnchor(_ context.Context, o *Options, req *admissionv1.AdmissionReques
 	if err := decode(rawOf(req), &a); err != nil {
 		return answer{}, err
 	}
-	return answer{Verdict: w.Anchor(rules.Operation(req.Operation), req.Namespace, a.Name, a.Spec)}, nil
+	v := w.Anchor(rules.Operation(req.Operation), req.Namespace, a.Name, a.Spec)
+	if req.Operation == admissionv1.Delete && v.Denied != nil {
+		if w, err = cascading(ctx, o, w, a.Name); err != nil {
+			return answer{}, err
+		}
+		v = w.Anchor(rules.Delete, req.Namespace, a.Name, a.Spec)
+	}
+	return answer{Verdict: v}, nil
 }
 
 // rawOf is the object, or for a delete the one that was.
@@ -85,7 +92,7 @@ func rawOf(req *admissionv1.AdmissionRequest) []byte {
 }
 
 // judgeNamespace decides on a namespace.
-func judgeNamespace(_ context.Context, o *Options, req *admissionv1.AdmissionRequest) (answer, error) {
+func judgeNamespace(ctx context.Context, o *Options, req *admissionv1.AdmissionRequest) (answer, error) {
 	w, err := o.world()
 	if err != nil {
 		return answer{}, err
@@ -101,7 +108,14 @@ func judgeNamespace(_ context.Context, o *Options, req *admissionv1.AdmissionReq
 		}
 		name, metas[i] = p.Name, rules.Meta{Labels: p.Labels, Annotations: p.Annotations}
 	}
-	return answer{Verdict: w.Namespace(rules.Operation(req.Operation), name, metas[0], metas[1])}, nil
+	v := w.Namespace(rules.Operation(req.Operation), name, metas[0], metas[1])
+	if req.Operation == admissionv1.Delete && v.Denied != nil {
+		if w, err = cascading(ctx, o, w, name); err != nil {
+			return answer{}, err
+		}
+		v = w.Namespace(rules.Delete, name, metas[0], metas[1])
+	}
+	return answer{Verdict: v}, nil
 }
 
 // judgeObject decides on an object of a kind that is copied.

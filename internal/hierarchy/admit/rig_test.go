@@ -96,7 +96,9 @@ type rig struct {
 	exists []string // namespaces that the tree does not know
 	may    []string // where users may change the tree
 	stay   []string // namespaces that may not be deleted
-	broken bool     // the API server
+	// cascades are the namespaces whose HierarchyConfiguration allows cascading deletion.
+	cascades []string
+	broken   bool // the API server
 
 	mu    sync.Mutex
 	asked []authorizationv1.SubjectAccessReviewSpec
@@ -138,11 +140,18 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 		if !slices.Contains(r.exists, name) {
-			w.WriteHeader(http.StatusNotFound)
-			_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+			notFound(w)
 			return
 		}
 		_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+		return
+	}
+	if path, ok := strings.CutPrefix(req.URL.Path, "/apis/hnc.x-k8s.io/v1alpha2/namespaces/"); ok {
+		if name, _, _ := strings.Cut(path, "/"); slices.Contains(r.cascades, name) {
+			_, _ = fmt.Fprint(w, `{"apiVersion":"hnc.x-k8s.io/v1alpha2","kind":"HierarchyConfiguration","spec":{"allowCascadingDeletion":true}}`)
+			return
+		}
+		notFound(w)
 		return
 	}
 	var review authorizationv1.SubjectAccessReview
@@ -156,6 +165,11 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
 	review.Status.Allowed = slices.Contains(r.may, review.Spec.ResourceAttributes.Namespace)
 	_ = json.NewEncoder(w).Encode(review)
+}
+
+func notFound(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusNotFound)
+	_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
 }
 
 // remove answers who would delete a namespace.
