@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,7 @@ func plan(ctx context.Context, o *options) ([]phase, error) {
 	if !o.all && len(o.packages) == 0 {
 		clustered = slices.DeleteFunc(clustered, func(name string) bool { return slices.Contains(long, short(name)) })
 	}
+	storiesFirst(clustered)
 	pure, clustered = nth(o.shard, pure), nth(o.shard, clustered)
 	phases := []phase{
 		{about: "Tests that need no cluster", packages: pure, args: pureArgs, race: race},
@@ -106,6 +108,14 @@ func others(race bool) []phase {
 		{about: "Tests of the chart", dir: "charts", packages: []string{"./..."}, args: clusterArgs, cluster: true, race: race},
 		{about: "Tests of the local control plane itself", dir: "localcluster", packages: []string{"./..."}, args: pureArgs},
 	}
+}
+
+// storiesFirst has what is tested as a whole begin first: go test keeps the order, these packages take longest, and one
+// that runs alone at the end leaves the machine idle.
+func storiesFirst(packages []string) {
+	slices.SortStableFunc(packages, func(a, b string) int {
+		return cmp.Compare(strings.Count(short(a), "internal/"), strings.Count(short(b), "internal/"))
+	})
 }
 
 // nth is the part of a list that a shard has: each nth of it, so that neighbours, which tend to take as long as
