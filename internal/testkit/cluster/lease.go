@@ -29,7 +29,12 @@ var ownPool = sync.OnceValues(func() (*Pool, error) {
 // one of this process. Its Stop gives it back; one that is not given back is not used again. Lease waits
 // for as long as others have all clusters, and who already has one must not wait for another that such a
 // holder may have. The borrower's name is for messages.
+//
+// A cluster with a folder that the caller has chosen is not borrowed: Lease starts it, and its Stop ends it.
 func Lease(ctx context.Context, borrower string, o Options) (*Cluster, error) {
+	if o.Dir != "" {
+		return Start(ctx, o)
+	}
 	conn, err := dialPool(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("borrow a cluster: %w", err)
