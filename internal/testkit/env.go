@@ -121,6 +121,7 @@ func New(t testing.TB, o Options) *Env {
 }
 
 func newEnv(c *cluster.Cluster, dir string, o Options) *Env {
+	quiet() // before the first client, which looks whether a logger is set
 	return &Env{
 		Cluster: c, dir: dir, managerArgs: slices.Clone(o.ManagerArgs), managerEnv: o.ManagerEnv,
 		productionPauses: o.ProductionPauses, configuration: o.Configuration,
@@ -172,7 +173,6 @@ func (e *Env) Install(t testing.TB) {
 
 // prepare makes what talks to the cluster, and the manager's binary.
 func (e *Env) prepare(ctx context.Context) error {
-	quiet()
 	var err error
 	if e.Config, err = e.RestConfig(); err != nil {
 		return err
