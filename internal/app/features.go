@@ -7,10 +7,12 @@ import (
 	"context"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
@@ -61,13 +63,14 @@ func bounds(scopes ...configv1alpha1.Scope) scope.Scope {
 func (g *guard) newFeatures() ([]feature, error) {
 	pauses := g.options.pauses()
 	guarding := deletion.NewGuard(deletion.Options{
-		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset, Pauses: pauses,
+		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset, Pauses: pauses, Bound: g.admission.Wake,
 		Config: func() (configv1alpha1.DeletionConfiguration, scope.Scope) {
 			c := g.config.Current()
 			return c.Deletion, bounds(c.Scope, c.Deletion.Scope)
 		},
 	})
 	guarding.RegisterMetrics(metrics.Registry)
+	g.marksBound = guarding.MarksBound
 	evicting := eviction.NewGuard(eviction.Options{
 		Manager: g.mgr, Metadata: g.metadata, Client: g.clientset, Protection: guarding, Pauses: pauses,
 		Config: func() (configv1alpha1.EvictionConfiguration, scope.Scope) {
@@ -109,6 +112,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 			policies: func(c *configv1alpha1.HoldfastConfiguration, s scope.Selection) []admission.Policy {
 				return deletion.Policies(deletion.PolicyOptions{
 					Config: c.Deletion, Scope: s, Users: []string{g.user}, ByDefault: g.gates.Enabled(deletion.ByDefaultGate),
+					Undecided: g.bindsMarks(c),
 				})
 			},
 			webhooks: func(c *configv1alpha1.HoldfastConfiguration, s scope.Scope) []admission.Webhook {
@@ -181,6 +185,16 @@ func (g *guard) featureStatus(c *configv1alpha1.HoldfastConfiguration) []v1alpha
 	return out
 }
 
+// bindsMarks says whether an upgrade from marks that were not bound to their objects goes on. The policies of that
+// time are there until it is done.
+func (g *guard) bindsMarks(c *configv1alpha1.HoldfastConfiguration) bool {
+	if c.Deletion.Mode == configv1alpha1.ModeOff || g.marksBound() {
+		return false
+	}
+	err := g.mgr.GetClient().Get(context.Background(), client.ObjectKey{Name: marks.UnboundPolicy}, &admissionregistrationv1.ValidatingAdmissionPolicy{})
+	return err == nil // it comes from the cache
+}
+
 // declare collects what a configuration wants in the API server.
 func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.Self) (admission.Declaration, error) {
 	self.Mode = c.Admission.SelfProtection
@@ -201,7 +215,11 @@ func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.
 			marked = configv1alpha1.ModeEnforce // a mark that can be faked is worth nothing, whatever the verdicts do
 		}
 	}
-	d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)
+	if g.bindsMarks(c) {
+		d.Policies = append(d.Policies, marks.UnboundPolicies()...)
+	} else {
+		d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)
+	}
 	// The sync writes claims too.
 	syncUser := "system:serviceaccount:" + self.Namespace + ":" + syncName
 	d.Policies = append(d.Policies, writers.Policy(marked, append(slices.Clone(self.Users), syncUser)))

@@ -59,6 +59,8 @@ type guard struct {
 	clientset kubernetes.Interface
 	features  []feature
 	informers []cache.Informer
+	// marksBound says whether all marks of the deletion guard are known, and bound to their objects.
+	marksBound func() bool
 }
 
 // newGuard puts the process together. What it needs of the API server it asks

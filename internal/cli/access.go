@@ -85,7 +85,7 @@ func (c *clients) mayUnprotect(ctx context.Context, t target) (access, error) {
 func (c *clients) mayBypass(ctx context.Context, t target) (map[policy.Mark]bool, error) {
 	out := map[policy.Mark]bool{}
 	for _, k := range allKeys() {
-		name := t.meta.Labels[k.Label]
+		name := k.Value(t.meta)
 		if name == "" || k.Mark != policy.MarkProtection && k.Mark != policy.MarkWhileUsed {
 			continue
 		}

@@ -122,7 +122,7 @@ func searched() []string {
 // lookAtUse finds out whether an object is in use, where that may decide.
 func (c *clients) lookAtUse(ctx context.Context, t target) (target, error) {
 	r := t.kind.GroupResource()
-	matters := slices.ContainsFunc(allKeys(), func(k policy.Key) bool { return k.WhileUsed(r, t.meta.Labels[k.Label]) })
+	matters := slices.ContainsFunc(allKeys(), func(k policy.Key) bool { return k.WhileUsed(r, k.Value(t.meta)) })
 	if !matters || !policy.CanBeUsed(r) || r == crdsKind.GroupResource() {
 		return t, nil // of a definition its instances are looked at anyway
 	}

@@ -42,7 +42,7 @@ func (e effect) protects() bool {
 
 // effectOf says what a label that the object carries does, as the rules say.
 func effectOf(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.PartialObjectMetadata, at place) effect {
-	value := o.Labels[k.Label]
+	value := k.Value(o)
 	switch {
 	case value == "":
 		return effectEmpty
@@ -75,7 +75,7 @@ func enforced(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.Par
 	switch {
 	case deletable(k, r, o, policy.ClusterControllers[0]):
 		return effectControllers
-	case k.WhileUsed(r, o.Labels[k.Label]):
+	case k.WhileUsed(r, k.Value(o)):
 		return effectWhileUsed
 	case k.Mark == policy.MarkContents:
 		return effectHolds

@@ -51,7 +51,7 @@ func keyOf(label string) policy.Key {
 
 func labelled(label, value string, change ...func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "web", Namespace: "shop", Labels: map[string]string{label: value},
+		Name: "web", Namespace: "shop", UID: "1", Labels: map[string]string{label: value, v1alpha1.MarkedLabel: "1"},
 	}}
 	for _, f := range change {
 		f(o)
@@ -64,6 +64,8 @@ func byController(o *metav1.PartialObjectMetadata) {
 }
 
 func overridden(o *metav1.PartialObjectMetadata) { o.Labels[v1alpha1.OverrideMark] = "x" }
+
+func stray(o *metav1.PartialObjectMetadata) { o.UID = "2" }
 
 func beingDeleted(o *metav1.PartialObjectMetadata) {
 	o.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
@@ -96,6 +98,8 @@ func TestEffectOf(t *testing.T) {
 		{"a mark of a protection", nil, configMaps, v1alpha1.ProtectedByMark, labelled(v1alpha1.ProtectedByMark, "data"), effectProtected},
 		{"a mark of a protection with mode Cascading", nil, deploymentKind.GroupResource(), v1alpha1.ProtectedWhileUsedByMark, labelled(v1alpha1.ProtectedWhileUsedByMark, "data"), effectWhileUsed},
 		{"a mark of what hangs below", nil, namespacesKind.GroupResource(), v1alpha1.HoldsProtectedMark, labelled(v1alpha1.HoldsProtectedMark, "true"), effectHolds},
+		{"a mark of another object", nil, configMaps, v1alpha1.ProtectedByMark, labelled(v1alpha1.ProtectedByMark, "data", stray), effectEmpty},
+		{"an override of another object", nil, configMaps, strictLabel, labelled(strictLabel, "Always", overridden, stray), effectProtected},
 		{"an override in force", nil, configMaps, strictLabel, labelled(strictLabel, "Always", overridden), effectOverridden},
 		{"a kind that no policy is asked about", nil, policies, strictLabel, labelled(strictLabel, "Always"), effectBeyond},
 		{"no policies", &enforcement{}, configMaps, strictLabel, labelled(strictLabel, "Always"), effectNotInForce},

@@ -109,7 +109,7 @@ func explainDelete(f deleteFacts) explanation {
 	x.User.Name, x.User.Groups = f.user.Username, f.user.Groups
 	x.Allowed = f.mayDelete.Allowed
 	for _, k := range allKeys() {
-		if value, ok := f.target.meta.Labels[k.Label]; ok {
+		if value, ok := carries(f.target.meta, k); ok {
 			l := f.explainLabel(k, value)
 			x.Allowed = x.Allowed && !l.Refuses
 			x.Labels = append(x.Labels, l)
@@ -128,7 +128,7 @@ func (f deleteFacts) overridesOf() []overrideRef {
 	for _, o := range f.overrides[string(f.target.meta.UID)] {
 		out = append(out, overrideRef{
 			Name:            o.Name,
-			InForce:         f.target.meta.Labels[v1alpha1.OverrideMark] == o.Name,
+			InForce:         v1alpha1.MarkOf(f.target.meta, v1alpha1.OverrideMark) == o.Name,
 			Phase:           o.Status.Phase,
 			RequestedBy:     o.Spec.RequestedBy,
 			ApprovedBy:      o.Spec.ApprovedBy,

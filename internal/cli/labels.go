@@ -20,11 +20,21 @@ import (
 func carried(o *metav1.PartialObjectMetadata, keys []policy.Key) []string {
 	var out []string
 	for _, k := range keys {
-		if _, ok := o.Labels[k.Label]; ok {
+		if _, ok := carries(o, k); ok {
 			out = append(out, k.Label)
 		}
 	}
 	return out
+}
+
+// carries returns the value of a protecting label, and whether the object carries it at all. A mark that is not bound
+// to the object counts as none.
+func carries(o *metav1.PartialObjectMetadata, k policy.Key) (value string, ok bool) {
+	if k.Mark != "" && !v1alpha1.Marked(o) {
+		return "", false
+	}
+	value, ok = o.Labels[k.Label]
+	return value, ok
 }
 
 // protectable says why a value of the strict label would not protect objects of a
@@ -89,11 +99,11 @@ func unprotectChange(t target) (set map[string]any, outcome string) {
 // remains says which protection selects an object that has no label any more.
 func remains(t target) error {
 	o := t.meta
-	if o.DeletionTimestamp != nil || o.Labels[v1alpha1.OverrideMark] != "" {
+	if o.DeletionTimestamp != nil || v1alpha1.MarkOf(o, v1alpha1.OverrideMark) != "" {
 		return nil
 	}
 	for _, key := range []string{v1alpha1.ProtectedByMark, v1alpha1.ProtectedWhileUsedByMark} {
-		if o.Labels[key] != "" {
+		if v1alpha1.MarkOf(o, key) != "" {
 			return fmt.Errorf("%s is still protected, by ResourceDeletionProtection %s. To let this one object go for a while: %s. "+
 				"To protect it no longer, change what the protection selects: %s",
 				t.where(), detailOf(o, key), askCommand(t, false), lookAt(o.Labels[key]))
@@ -105,7 +115,7 @@ func remains(t target) error {
 // remarkUnprotected says what is in the way of deleting an object although it is
 // not protected itself; "" for nothing.
 func remarkUnprotected(t target) string {
-	if t.meta.DeletionTimestamp != nil || t.meta.Labels[v1alpha1.HoldsProtectedMark] == "" || t.meta.Labels[v1alpha1.OverrideContentsMark] != "" {
+	if t.meta.DeletionTimestamp != nil || v1alpha1.MarkOf(t.meta, v1alpha1.HoldsProtectedMark) == "" || v1alpha1.MarkOf(t.meta, v1alpha1.OverrideContentsMark) != "" {
 		return ""
 	}
 	return fmt.Sprintf("note: %s is not deleted while it holds protected objects. To see all of them: kubectl holdfast why delete %s%s",

@@ -44,7 +44,9 @@ func TestChanges(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			set, got := tt.change(target{meta: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: tt.labels}}})
+			o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "1", Labels: tt.labels}}
+			metav1.SetMetaDataLabel(&o.ObjectMeta, v1alpha1.MarkedLabel, "1")
+			set, got := tt.change(target{meta: o})
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

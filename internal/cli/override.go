@@ -128,7 +128,7 @@ func (c *clients) awaitStamp(ctx context.Context, o *v1alpha1.DeletionOverride) 
 	}
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, answerTimeout, true, func(ctx context.Context) (bool, error) {
 		found, err := get(ctx, client, kindOf(mapping), t.Namespace, t.Name)
-		return err == nil && found.meta.Labels[v1alpha1.OverrideMark] == o.Name, err
+		return err == nil && v1alpha1.MarkOf(found.meta, v1alpha1.OverrideMark) == o.Name, err
 	})
 }
 

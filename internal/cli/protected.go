@@ -204,7 +204,7 @@ func (c *clients) rows(ctx context.Context, found []target) []row {
 	for _, t := range found {
 		at := placeOf(t.kind.GroupResource(), t.meta, namespaces[t.meta.Namespace])
 		for _, k := range allKeys() {
-			if value, ok := t.meta.Labels[k.Label]; ok {
+			if value, ok := carries(t.meta, k); ok {
 				r := row{target: t, label: k.Label, value: value, effect: effectOf(e, k, t.kind.GroupResource(), t.meta, at)}
 				if k.Mark != "" {
 					r.detail = t.meta.Annotations[k.Label]

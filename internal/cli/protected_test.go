@@ -81,7 +81,7 @@ items:
   owner: replicaset/web
   protected: true
   resource: configmaps
-  uid: ""
+  uid: "1"
   value: Always
   version: v1
 kind: ProtectedList

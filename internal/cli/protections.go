@@ -238,7 +238,7 @@ func (c *clients) markedBy(ctx context.Context, p *v1alpha1.ResourceDeletionProt
 	var found []target
 	seen := map[types.UID]bool{}
 	problems = append(problems, c.sweep(ctx, queries, func(q query, o *metav1.PartialObjectMetadata) {
-		value := o.Labels[mark]
+		value := v1alpha1.MarkOf(o, mark)
 		several := strings.HasSuffix(value, v1alpha1.SeveralProtections) && len(set.Match(q.kind.groupKind(), o, namespaces[o.Namespace])) > 0
 		if !seen[o.UID] && (value == p.Name || several) {
 			seen[o.UID] = true

@@ -87,7 +87,7 @@ func (w *world) below(root target) below {
 	b := below{Relation: relationOf(root.kind.GroupResource()), Items: []node{}}
 	switch b.Relation {
 	case relationContents:
-		released := root.meta.Labels[v1alpha1.OverrideContentsMark] != ""
+		released := v1alpha1.MarkOf(root.meta, v1alpha1.OverrideContentsMark) != ""
 		b.Items = w.nodes(func(t target) bool { return t.meta.Namespace == root.meta.Name }, func(t target) (fate, []string) {
 			return w.ends(t, namespaceController, released)
 		})

@@ -145,7 +145,7 @@ func TestTree(t *testing.T) {
 		},
 		{
 			name: "a namespace that an override lets go with all that is in it",
-			objects: `{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {holdfast.dev/deletion-override: x, holdfast.dev/deletion-override-contents: x}}}
+			objects: `{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: "1", labels: {holdfast.dev/marked: "1", holdfast.dev/deletion-override: x, holdfast.dev/deletion-override-contents: x}}}
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: key, ` + always + `}}`,
 			want: `└─ secrets: 1 protected

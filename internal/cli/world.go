@@ -104,7 +104,7 @@ func (w *world) selecting(t target) []*matching.Protection {
 }
 
 func marked(t target, mark string, by []*matching.Protection) target {
-	if len(by) == 0 || t.meta.Labels[mark] != "" {
+	if len(by) == 0 || v1alpha1.MarkOf(t.meta, mark) != "" {
 		return t
 	}
 	return withMark(t, mark, matching.Value(by), matching.Detail(by))
@@ -112,6 +112,12 @@ func marked(t target, mark string, by []*matching.Protection) target {
 
 func withMark(t target, mark, value, detail string) target {
 	t.meta = t.meta.DeepCopy()
+	if !v1alpha1.Marked(t.meta) { // what it carries is another object's
+		for _, key := range v1alpha1.Marks {
+			delete(t.meta.Labels, key)
+		}
+		metav1.SetMetaDataLabel(&t.meta.ObjectMeta, v1alpha1.MarkedLabel, string(t.meta.UID))
+	}
 	metav1.SetMetaDataLabel(&t.meta.ObjectMeta, mark, value)
 	metav1.SetMetaDataAnnotation(&t.meta.ObjectMeta, mark, detail)
 	return t
@@ -129,7 +135,7 @@ func (w *world) holding(t target) target {
 	default:
 		h = w.index.Below(t.meta.UID, ns)
 	}
-	if h.Count == 0 || t.meta.Labels[v1alpha1.HoldsProtectedMark] != "" {
+	if h.Count == 0 || v1alpha1.MarkOf(t.meta, v1alpha1.HoldsProtectedMark) != "" {
 		return t
 	}
 	return withMark(t, v1alpha1.HoldsProtectedMark, v1alpha1.MarkSet, h.Describe(ns))
@@ -178,7 +184,7 @@ func because(t target, k policy.Key) string {
 		return "holds " + detail
 	}
 	text := "protected"
-	if k.WhileUsed(t.kind.GroupResource(), t.meta.Labels[k.Label]) {
+	if k.WhileUsed(t.kind.GroupResource(), k.Value(t.meta)) {
 		text += policy.WhileUsed
 	}
 	return text + " by the label " + k.Label

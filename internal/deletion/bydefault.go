@@ -78,8 +78,8 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 			Validations: []admissionregistrationv1.Validation{
 				{
 					Expression: "request.operation != 'DELETE' || !variables.standing || " +
-						labelValue("oldObject", v1alpha1.OverrideContentsMark) + " != '' || " + // else what is in it would keep it from ever ending
-						labelValue("oldObject", v1alpha1.OverrideMark) + " != '' && " + listed("oldObject") + ".trim() == ''",
+						markValue("oldObject", v1alpha1.OverrideContentsMark) + " != '' || " + // else what is in it would keep it from ever ending
+						markValue("oldObject", v1alpha1.OverrideMark) + " != '' && " + listed("oldObject") + ".trim() == ''",
 					MessageExpression: namespace + cel.String(holds),
 					Message:           "this namespace" + holds,
 				},

@@ -42,10 +42,15 @@ var diffKinds = []struct {
 	{schema.GroupResource{Group: "networking.k8s.io", Resource: "ingresses"}, `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {defaultBackend: {service: {name: s, port: {number: 80}}}}}`, loadBalanced, false},
 }
 
+// diffBound stands for the UID of an object, in labels and as its UID.
+const diffBound = "bound"
+
 var (
 	diffKeys   = []string{strict, karmada, kruise}
 	diffValues = []string{"absent", "", "Always", "Cascading", "true"}
 	diffOwners = []string{"none", "owner", "controller", "made", "renamed"}
+	// diffBindings are values of the label that binds the marks.
+	diffBindings = []string{diffBound, diffBound, diffBound, diffBound, "0b4d0d5a-7f3a-4a51-9f0e-2f6f4f1f9a11", v1alpha1.MarkSet, ""}
 	// diffMarks are values of each mark; "absent" is the one that is taken most.
 	diffMarks = map[string][]string{
 		v1alpha1.ProtectedByMark:          {"absent", "absent", "absent", "absent", "one", "two", "2_protections", ""},
@@ -111,6 +116,7 @@ func (f *diffFixture) mark(random *rand.Rand, name string) {
 			f.annotations[key] = diffDetail
 		}
 	}
+	f.marks[v1alpha1.MarkedLabel] = diffBindings[random.IntN(len(diffBindings))]
 	switch random.IntN(4) {
 	case 0, 1:
 		f.annotations[v1alpha1.DeleteUncheckedAnnotation] = name

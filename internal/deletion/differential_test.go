@@ -124,7 +124,9 @@ func (w *diffWorld) request(c diffCase) policy.Request {
 		req.MayUnprotect = policy.UnprotectNamespace(resource, req.Namespace) == w.namespace
 	}
 	if c.operation == admissionv1.Delete {
-		req.Used = policy.Used(resource, c.old.Object)
+		old := c.old.DeepCopy()
+		old.SetUID(diffBound)
+		req.Used = policy.Used(resource, old.Object)
 		req.Orphans = c.propagation == metav1.DeletePropagationOrphan
 		req.Released = f.released
 		req.MayBypass = map[policy.Mark]bool{}
@@ -142,7 +144,7 @@ func metadata(o *unstructured.Unstructured, terminating bool) *metav1.PartialObj
 		return nil
 	}
 	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: o.GetName(), Namespace: o.GetNamespace(), Labels: o.GetLabels(), Annotations: o.GetAnnotations(), OwnerReferences: o.GetOwnerReferences(),
+		Name: o.GetName(), Namespace: o.GetNamespace(), UID: diffBound, Labels: o.GetLabels(), Annotations: o.GetAnnotations(), OwnerReferences: o.GetOwnerReferences(),
 	}}
 	if terminating {
 		m.DeletionTimestamp = &metav1.Time{}
@@ -169,6 +171,9 @@ func (w *diffWorld) ask(ctx context.Context, c diffCase) error {
 			return err
 		}
 		labels := maps.Clone(c.new.GetLabels())
+		if labels[v1alpha1.MarkedLabel] == diffBound {
+			labels[v1alpha1.MarkedLabel] = string(current.GetUID())
+		}
 		if name, ok := current.GetLabels()[corev1.LabelMetadataName]; ok { // the API server insists on it
 			labels[corev1.LabelMetadataName] = name
 		}
@@ -255,7 +260,10 @@ func TestDifferential_theSampleComesToEveryRule(t *testing.T) {
 		"termination":         func(r *policy.Request) { r.OldObject.DeletionTimestamp = nil },
 		"override":            func(r *policy.Request) { delete(r.OldObject.Labels, v1alpha1.OverrideMark) },
 		"override's contents": func(r *policy.Request) { delete(r.OldObject.Labels, v1alpha1.OverrideContentsMark) },
-		"annotation":          func(r *policy.Request) { delete(r.OldObject.Annotations, v1alpha1.DeleteUncheckedAnnotation) },
+		"marks of another": func(r *policy.Request) {
+			metav1.SetMetaDataLabel(&r.OldObject.ObjectMeta, v1alpha1.MarkedLabel, diffBound)
+		},
+		"annotation": func(r *policy.Request) { delete(r.OldObject.Annotations, v1alpha1.DeleteUncheckedAnnotation) },
 	}
 	want, got := map[string]bool{}, map[string]bool{}
 	for _, k := range w.rules.Keys {

@@ -157,8 +157,14 @@ func (w *diffWorld) make(ctx context.Context, i int) error {
 	if w.fixtures[i].terminating {
 		o.SetFinalizers([]string{"example.com/hold"})
 	}
+	binds := o.GetLabels()[v1alpha1.MarkedLabel] == diffBound
 	if err := w.env.Client.Create(ctx, o); err != nil {
 		return err
+	}
+	if binds {
+		if err := w.env.Client.Patch(ctx, o, mergeLabels(map[string]any{v1alpha1.MarkedLabel: o.GetUID()})); err != nil {
+			return err
+		}
 	}
 	if status != nil {
 		o.Object["status"] = status
@@ -183,8 +189,11 @@ func (w *diffWorld) release(t testing.TB) {
 			DeleteOptions: client.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
 		})
 	})
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.released}}
-	if err := w.env.Client.Patch(t.Context(), namespace, mergeLabels(map[string]any{v1alpha1.OverrideContentsMark: "true"})); err != nil {
+	namespace := &corev1.Namespace{}
+	if err := w.env.Client.Get(t.Context(), client.ObjectKey{Name: w.released}, namespace); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.env.Client.Patch(t.Context(), namespace, mergeLabels(map[string]any{v1alpha1.OverrideContentsMark: "true", v1alpha1.MarkedLabel: namespace.UID})); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.env.Delete(t.Context(), namespace); err != nil {

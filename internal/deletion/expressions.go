@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 )
 
 func match(objects *metav1.LabelSelector, rules ...admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.MatchResources {
@@ -69,6 +70,19 @@ func value(name, object, label string) admissionregistrationv1.Variable {
 
 func labelValue(object, label string) string {
 	return object + ".metadata.?labels[" + cel.String(label) + "].orValue('')"
+}
+
+// markValue is v1alpha1.MarkOf for a CEL object.
+func markValue(object, key string) string {
+	return "(" + marks.Bound(object) + " ? " + labelValue(object, key) + " : '')"
+}
+
+// keyValue is policy.Key.Value for a CEL object.
+func keyValue(object string, k policy.Key) string {
+	if k.Mark != "" {
+		return markValue(object, k.Label)
+	}
+	return labelValue(object, k.Label)
 }
 
 // identity makes the variables kind, as "group/resource", and machine, which
@@ -142,10 +156,10 @@ func messageExpression(k policy.Key, message string) string {
 
 // released lets a deletion pass because of a DeletionOverride of the object, or
 // of its namespace with what is in it.
-var released = labelValue("oldObject", v1alpha1.OverrideMark) + " != '' || " + namespaceReleased
+var released = markValue("oldObject", v1alpha1.OverrideMark) + " != '' || " + namespaceReleased
 
 var namespaceReleased = "namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp) && " +
-	labelValue("namespaceObject", v1alpha1.OverrideContentsMark) + " != ''"
+	markValue("namespaceObject", v1alpha1.OverrideContentsMark) + " != ''"
 
 // unchecked says whether a deletion passes by the webhook that looks what is in an
 // object.
@@ -174,7 +188,7 @@ func used() admissionregistrationv1.Variable {
 		Name: "used",
 		Expression: "variables.kind in " + usedKinds(policy.UsedByReplicas) + " ? oldObject.?spec.?replicas.orValue(1) > 0 : " +
 			"variables.kind in " + usedKinds(policy.UsedByTraffic) + " && (" + addresses +
-			" || variables.kind == '/services' && " + labelValue("oldObject", v1alpha1.InUseMark) + " != '')",
+			" || variables.kind == '/services' && " + markValue("oldObject", v1alpha1.InUseMark) + " != '')",
 	}
 }
 

@@ -52,6 +52,8 @@ type Options struct {
 	// use.
 	Config func() (configv1alpha1.DeletionConfiguration, scope.Scope)
 	Pauses timing.Pauses
+	// Bound is called when all marks are bound to their objects. It must not block.
+	Bound func()
 }
 
 // Guard is the part of the deletion guard that runs in the manager. The rules
@@ -82,6 +84,7 @@ func NewGuard(o Options) *Guard {
 		},
 		Needed:       func() bool { c, _ := o.Config(); return c.Mode != configv1alpha1.ModeOff },
 		Changed:      func(name string) { g.protection.Changed(name) },
+		Bound:        o.Bound,
 		OverrideGone: func(name string) { g.override.Gone(name) },
 		Restore:      g.restore,
 		Clock:        clock.RealClock{},
@@ -128,6 +131,9 @@ func NewGuard(o Options) *Guard {
 	})
 	return g
 }
+
+// MarksBound reports whether all marks are known, and bound to their objects.
+func (g *Guard) MarksBound() bool { return g.marker.Bound() }
 
 // SetupWithManager adds the parts to the manager: what knows and answers to
 // every replica, what writes to the leader.

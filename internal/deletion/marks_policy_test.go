@@ -6,9 +6,11 @@ package deletion_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -37,81 +40,188 @@ func protectOne(t testing.TB, e *testkit.Env, ns, apiVersion, kind, name string)
 }
 
 // refusedMark fails the test unless a request was refused because of a mark.
-func refusedMark(t testing.TB, key, what string, err error) {
+func refusedMark(t testing.TB, what string, err error) {
 	t.Helper()
-	want := "ValidatingAdmissionPolicy '" + marks.PolicyName(key) + "'"
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
-		t.Errorf("%s %s: got %v, want a 403 by %s", what, key, err, want)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+marks.PolicyName) {
+		t.Errorf("%s: got %v, want a 403 by %s", what, err, marks.PolicyName)
 	}
 }
 
-func TestMarks_nobodySetsOne(t *testing.T) {
+// marked are the labels of an object that carries a mark, bound to a UID.
+func marked(uid types.UID, key string) map[string]string {
+	return map[string]string{v1alpha1.MarkedLabel: string(uid), key: "x"}
+}
+
+func TestMarks_nobodyBindsOne(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	ns := e.Namespace(t)
-	user := "unprotector-" + ns // even the right to take one away does not let anybody set one
+	user := "unprotector-" + ns // even the right to remove marks does not let anybody set one
 	everything(t, e, user)
 	mayUnprotect(t, e, "", user)
 	c := e.As(t, user)
 	configMap(t, e, ns, "there")
 	e.Apply(t, ns, `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80}]}}`)
 	e.Apply(t, ns, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}`)
-
-	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: ns, Name: name, Labels: labels}
+	read := func(o client.Object) types.UID {
+		t.Helper()
+		if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+		return o.GetUID()
 	}
-	applied := func(name, key string) error {
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-		o.SetNamespace(ns)
-		o.SetName(name)
-		o.SetLabels(map[string]string{key: "x"})
-		return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("gitops"), client.ForceOwnership)
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
+	configMapUID := read(&corev1.ConfigMap{ObjectMeta: meta("there")})
+	serviceUID := read(&corev1.Service{ObjectMeta: meta("s")})
+	podUID := read(&corev1.Pod{ObjectMeta: meta("p")})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	namespaceUID := read(namespace)
+	labels := func(uid types.UID, key string) client.Patch {
+		out := map[string]any{}
+		for k, v := range marked(uid, key) {
+			out[k] = v
+		}
+		return mergeLabels(out)
 	}
-	set := func(key string) client.Patch { return mergeLabels(map[string]any{key: "x"}) }
 	ways := []struct {
 		name string
 		do   func(key string) error
 	}{
-		{"CREATE", func(key string) error {
-			return c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("new", map[string]string{key: "x"})})
-		}},
 		{"PATCH", func(key string) error {
-			return c.Patch(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("there", nil)}, set(key))
+			return c.Patch(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("there")}, labels(configMapUID, key))
 		}},
 		{"PUT", func(key string) error {
-			return c.Update(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("there", map[string]string{key: "x"})})
+			o := &corev1.ConfigMap{ObjectMeta: meta("there")}
+			o.Labels = marked(configMapUID, key)
+			return c.Update(t.Context(), o)
 		}},
-		{"apply of a new object", func(key string) error { return applied("applied", key) }},
-		{"apply of one that is there", func(key string) error { return applied("there", key) }},
+		{"apply", func(key string) error {
+			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+			o.SetNamespace(ns)
+			o.SetName("there")
+			o.SetLabels(marked(configMapUID, key))
+			return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("gitops"), client.ForceOwnership)
+		}},
 		{"services/status", func(key string) error {
-			return c.Status().Patch(t.Context(), &corev1.Service{ObjectMeta: meta("s", nil)}, set(key))
+			return c.Status().Patch(t.Context(), &corev1.Service{ObjectMeta: meta("s")}, labels(serviceUID, key))
 		}},
 		{"namespaces/status", func(key string) error {
-			return c.Status().Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, set(key))
+			return c.Status().Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, labels(namespaceUID, key))
 		}},
 		{"namespaces/finalize", func(key string) error {
-			namespace := &corev1.Namespace{}
-			if err := e.Client.Get(t.Context(), client.ObjectKey{Name: ns}, namespace); err != nil {
-				return err
+			o := namespace.DeepCopy()
+			for k, v := range marked(namespaceUID, key) {
+				o.Labels[k] = v
 			}
-			namespace.Labels[key] = "x"
-			return c.SubResource("finalize").Update(t.Context(), namespace)
+			return c.SubResource("finalize").Update(t.Context(), o)
 		}},
-		{"pods/binding", func(key string) error { return bind(t, c, binding(ns, "p", key, "x"), false) }},
-		{"bindings", func(key string) error { return bind(t, c, binding(ns, "p", key, "x"), true) }},
+		{"pods/binding", func(key string) error { return bind(t, c, binding(ns, "p", marked(podUID, key)), false) }},
+		{"bindings", func(key string) error { return bind(t, c, binding(ns, "p", marked(podUID, key)), true) }},
 	}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			for _, key := range v1alpha1.Marks {
-				refusedMark(t, key, way.name, way.do(key))
+				refusedMark(t, way.name+" "+key, way.do(key))
 			}
 		})
 	}
 }
 
-func binding(ns, pod, key, value string) *corev1.Binding {
+// Marks of another object, as on a copy or in a restored backup: everybody may write them, they protect and free
+// nothing, and Holdfast removes them.
+func TestMarks_ofAnotherObject(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	user := "editor-" + ns
+	everything(t, e, user)
+	c := e.As(t, user)
+	source := configMap(t, e, ns, "source")
+	protectOne(t, e, ns, "v1", "ConfigMap", "source")
+	if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil {
+		t.Fatal(err)
+	}
+	again := func(name string) *corev1.ConfigMap {
+		out := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: maps.Clone(source.Labels), Annotations: source.Annotations}}
+		for _, key := range v1alpha1.Marks {
+			out.Labels[key] = ns
+		}
+		return out
+	}
+
+	t.Run("a copy is made, and loses them", func(t *testing.T) {
+		if err := c.Create(t.Context(), again("copy")); err != nil {
+			t.Fatal(err)
+		}
+		g.Eventually(label(t, e, v1alpha1.MarkedLabel, "configmap", "copy", "-n", ns), "180s", "50ms").Should(gomega.BeEmpty())
+		if out := &(corev1.ConfigMap{}); e.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "copy"}, out) != nil || len(out.Labels) > 0 {
+			t.Errorf("labels that are left: %v", out.Labels)
+		}
+	})
+	t.Run("whoever copies them there again is left alone", func(t *testing.T) {
+		if err := c.Patch(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "copy"}},
+			mergeLabels(map[string]any{v1alpha1.MarkedLabel: string(source.UID), v1alpha1.ProtectedByMark: ns})); err != nil {
+			t.Fatal(err)
+		}
+		g.Consistently(label(t, e, v1alpha1.ProtectedByMark, "configmap", "copy", "-n", ns), "2s", "100ms").Should(gomega.Equal(ns))
+	})
+	t.Run("a copy is deleted", func(t *testing.T) {
+		for _, name := range []string{"copy", "fresh"} {
+			if name == "fresh" {
+				if err := c.Create(t.Context(), again(name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+	t.Run("an override of another object frees nothing", func(t *testing.T) {
+		o := again("labelled")
+		o.Labels[v1alpha1.DeletionProtectedLabel] = v1alpha1.ProtectAlways
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Delete(t.Context(), o); !apierrors.IsForbidden(err) {
+			t.Errorf("got %v, want a 403", err)
+		}
+	})
+	t.Run("the object that they are of may not be written back without them", func(t *testing.T) {
+		o := source.DeepCopy()
+		o.ResourceVersion, o.Labels = "", nil
+		refusedMark(t, "a PUT", c.Update(t.Context(), o))
+	})
+}
+
+// A mark that somebody has set before an object is marked does not become one of it.
+func TestMarks_whatWasThereBeforeIsNotBound(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x", Labels: map[string]string{
+		v1alpha1.OverrideMark: "mine", v1alpha1.OverrideContentsMark: "mine",
+	}}}
+	if err := e.Client.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	protectOne(t, e, ns, "v1", "ConfigMap", "x")
+	if err := e.Client.Delete(t.Context(), o.DeepCopy()); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v, want a 403", err)
+	}
+	if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{v1alpha1.MarkedLabel: string(o.UID), v1alpha1.ProtectedByMark: ns}
+	if diff := cmp.Diff(want, o.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+func binding(ns, pod string, labels map[string]string) *corev1.Binding {
 	return &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: pod, Labels: map[string]string{key: value}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: pod, Labels: labels},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: "n1"},
 	}
 }
@@ -140,12 +250,17 @@ func TestMarks_nobodyChangesOne(t *testing.T) {
 		{name: "who may unprotect gives it another value", user: unprotector, value: "other"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			refusedMark(t, key, tt.name, e.As(t, tt.user).Patch(t.Context(), cm.DeepCopy(), mergeLabels(map[string]any{key: tt.value})))
+			refusedMark(t, tt.name, e.As(t, tt.user).Patch(t.Context(), cm.DeepCopy(), mergeLabels(map[string]any{key: tt.value})))
 		})
 	}
 	t.Run("a PUT without it", func(t *testing.T) {
-		refusedMark(t, key, "a PUT without", e.As(t, editor).Update(t.Context(), &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x", Labels: map[string]string{v1alpha1.MarkedLabel: v1alpha1.MarkSet}},
+		refusedMark(t, "a PUT without", e.As(t, editor).Update(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x", Labels: map[string]string{v1alpha1.MarkedLabel: string(cm.UID)}},
+		}))
+	})
+	t.Run("a PUT without what binds it", func(t *testing.T) {
+		refusedMark(t, "a PUT without", e.As(t, editor).Update(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x", Labels: map[string]string{key: ns}},
 		}))
 	})
 	t.Run("an editor changes everything else", func(t *testing.T) {
@@ -187,10 +302,10 @@ func TestMarks_aBindingDoesNotOverwriteOne(t *testing.T) {
 	protectOne(t, e, ns, "v1", "Pod", "p")
 	for _, value := range []string{"", "other"} {
 		for _, legacy := range []bool{false, true} {
-			refusedMark(t, v1alpha1.ProtectedByMark, "a binding that sets", bind(t, c, binding(ns, "p", v1alpha1.ProtectedByMark, value), legacy))
+			refusedMark(t, "a binding that sets", bind(t, c, binding(ns, "p", map[string]string{v1alpha1.ProtectedByMark: value}), legacy))
 		}
 	}
-	if err := bind(t, c, binding(ns, "p", "app", "web"), false); err != nil {
+	if err := bind(t, c, binding(ns, "p", map[string]string{"app": "web"}), false); err != nil {
 		t.Errorf("a binding without marks: %v", err)
 	}
 	if got := label(t, e, v1alpha1.ProtectedByMark, "pod", "p", "-n", ns)(); got != ns {
@@ -283,4 +398,30 @@ func TestMarks_theEndpointsOfAMarkedServiceFollowIt(t *testing.T) {
 	g.Eventually(func() []int64 { return writes(client.MatchingLabels{v1alpha1.ProtectedByMark: ns}) }, "180s", "100ms").ShouldNot(gomega.BeEmpty())
 	before := writes()
 	g.Consistently(func() []int64 { return writes() }, "3s", "200ms").Should(gomega.Equal(before), "somebody goes on writing the EndpointSlice")
+}
+
+// Whoever edits a Service knows the UIDs of its EndpointSlices, and Kubernetes copies its labels to them.
+func TestMarks_areNotBoundByWhoCopiesLabels(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	e.Apply(t, ns, `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}`)
+	slice := func() *discoveryv1.EndpointSlice {
+		var all discoveryv1.EndpointSliceList
+		if err := e.Client.List(t.Context(), &all, client.InNamespace(ns)); err != nil || len(all.Items) == 0 {
+			return nil
+		}
+		return &all.Items[0]
+	}
+	g.Eventually(slice, "180s", "50ms").ShouldNot(gomega.BeNil())
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
+	if err := e.Client.Patch(t.Context(), service, mergeLabels(map[string]any{"copied": "yes"})); err != nil {
+		t.Fatal(err)
+	}
+	g.Eventually(func() string { return slice().Labels["copied"] }, "180s", "50ms").Should(gomega.Equal("yes"))
+	if err := e.Client.Patch(t.Context(), service, mergeLabels(map[string]any{v1alpha1.MarkedLabel: slice().UID, v1alpha1.OverrideMark: "mine"})); err != nil {
+		t.Fatal(err)
+	}
+	g.Consistently(func() bool { return v1alpha1.Marked(slice()) }, "2s", "50ms").Should(gomega.BeFalse())
 }

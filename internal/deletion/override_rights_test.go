@@ -142,15 +142,17 @@ func TestOverride_stampCannotBeFaked(t *testing.T) {
 	ns := e.Namespace(t)
 	cm := configMap(t, e, ns, "x", strict+"=Always")
 	for _, key := range []string{v1alpha1.OverrideMark, v1alpha1.OverrideContentsMark} {
-		want := "the label " + key + " is written by Holdfast alone"
 		for _, o := range []client.Object{cm, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}} {
-			err := e.Client.Patch(t.Context(), o, mergeLabels(map[string]any{key: "mine"}))
-			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s on %s: got %v, want a 403 with %q", key, o.GetName(), err, want)
+			if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				t.Fatal(err)
+			}
+			err := e.Client.Patch(t.Context(), o, mergeLabels(map[string]any{key: "mine", v1alpha1.MarkedLabel: o.GetUID()}))
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s on %s: got %v, want a 403 that names it", key, o.GetName(), err)
 			}
 		}
-		born := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "born", Labels: map[string]string{key: "mine"}}}
-		if err := e.Client.Create(t.Context(), born); !apierrors.IsForbidden(err) {
+		born := configMap(t, e, ns, "born-"+key[strings.Index(key, "/")+1:], strict+"=Always", key+"=mine", v1alpha1.MarkedLabel+"=true")
+		if err := e.Client.Delete(t.Context(), born); !apierrors.IsForbidden(err) {
 			t.Errorf("an object born with %s: got %v, want a 403", key, err)
 		}
 	}

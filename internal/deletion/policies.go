@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
@@ -30,6 +31,8 @@ type PolicyOptions struct {
 	// ByDefault turns on protection by default; see
 	// v1alpha1.ProtectByDefaultLabel.
 	ByDefault bool
+	// Undecided leaves what stands of the policies that go by marks.
+	Undecided bool
 }
 
 // Policies are the rules of the deletion guard, as the API server runs them:
@@ -57,7 +60,7 @@ func Policies(o PolicyOptions) []admission.Policy {
 		out = append(out, byDefaultPolicies(rules)...)
 	}
 	for i := range out {
-		out[i].Mode, out[i].Scope = o.Config.Mode, o.Scope
+		out[i].Mode, out[i].Scope, out[i].Undecided = o.Config.Mode, o.Scope, o.Undecided
 	}
 	return append(out, overridePolicies(o.Config, o.Users)...)
 }
@@ -68,6 +71,9 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		"variables.derived && variables.machine",
 	}
 	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject")})
+	if k.Mark != "" {
+		passes = append(passes, "!("+marks.Bound("oldObject")+")")
+	}
 	if slices.Contains(k.Values, v1alpha1.ProtectCascading) {
 		variables = append(variables, used(), whileUsed(k), admission.MayUnprotect())
 		passes = append(passes, "!("+protects(labelValue("oldObject", k.Label), k)+")", "variables.whileUsed && !variables.used && "+looked)
@@ -77,7 +83,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	case policy.MarkContents:
 		variables = append(variables, admission.MayUnprotect())
 		passes = append(passes,
-			labelValue("oldObject", v1alpha1.OverrideContentsMark)+" != ''",
+			markValue("oldObject", v1alpha1.OverrideContentsMark)+" != ''",
 			namespaceReleased,
 			"request.?options.?propagationPolicy.orValue('') == 'Orphan' && !(variables.kind in "+usedKinds(policy.UsedByContents)+")",
 			unchecked+" && variables.mayUnprotect",
@@ -170,7 +176,7 @@ func ownPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
-				value("old", "oldObject", k.Label),
+				{Name: "old", Expression: markValue("oldObject", k.Label)},
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || variables.old == ''"},
 				admission.MayUnprotect(),
 			}, ownership()),

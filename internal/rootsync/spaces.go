@@ -115,7 +115,7 @@ func (s *spaces) write(ctx context.Context, name string, claims *ownership.Write
 // protecting are the labels that keep a namespace from being deleted.
 var protecting = []string{
 	v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel,
-	v1alpha1.ProtectedByMark, v1alpha1.ProtectedWhileUsedByMark, v1alpha1.HoldsProtectedMark,
+	v1alpha1.ProtectedByMark, v1alpha1.ProtectedWhileUsedByMark, v1alpha1.HoldsProtectedMark, v1alpha1.MarkedLabel,
 }
 
 // protects tells whether what keeps a namespace from being deleted is not what it was.

@@ -12,15 +12,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
-// WaitEnforced waits until the API server refuses a bad value of every label, a
-// faked mark of every kind and a faked override: it takes up policies a moment
-// after they are written, and not all of them at once.
+// WaitEnforced waits until the API server refuses a bad value of every label, to bind marks and a
+// faked override: it takes up policies a moment after they are written, and not all of them at once.
 func (e *Env) WaitEnforced(ctx context.Context) error {
 	if err := e.waitProbes(ctx, refusedByUs); err != nil {
 		return fmt.Errorf("wait until the API server acts on the policies: %w", err)
@@ -30,7 +30,7 @@ func (e *Env) WaitEnforced(ctx context.Context) error {
 
 // WaitNotEnforced waits until the API server refuses nothing any more.
 func (e *Env) WaitNotEnforced(ctx context.Context) error {
-	if err := e.waitProbes(ctx, func(err error) bool { return err == nil }); err != nil {
+	if err := e.waitProbes(ctx, func(err error) bool { return client.IgnoreNotFound(err) == nil }); err != nil {
 		return fmt.Errorf("wait until the API server acts on no policy: %w", err)
 	}
 	return nil
@@ -42,17 +42,14 @@ func refusedByUs(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'holdfast-")
 }
 
-// probes are what Holdfast refuses to everybody.
-func probes() []client.Object {
+// probes are dry runs of what Holdfast refuses to everybody.
+func (e *Env) probes(ctx context.Context) ([]func() error, error) {
 	labels := map[string]string{
 		v1alpha1.DeletionProtectedLabel:        "no-such-value",
 		v1alpha1.KarmadaDeletionProtectedLabel: "no-such-value",
 		v1alpha1.KruiseDeletionProtectionLabel: "no-such-value",
 	}
-	for _, mark := range v1alpha1.Marks {
-		labels[mark] = "faked"
-	}
-	out := []client.Object{&v1alpha1.DeletionOverride{
+	objects := []client.Object{&v1alpha1.DeletionOverride{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"},
 		Spec: v1alpha1.DeletionOverrideSpec{
 			Target: v1alpha1.OverrideTarget{APIVersion: "v1", Kind: "ConfigMap", Namespace: metav1.NamespaceDefault, Name: "probe", UID: "none"},
@@ -60,11 +57,26 @@ func probes() []client.Object {
 		},
 	}}
 	for label, value := range labels {
-		out = append(out, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "probe-", Namespace: metav1.NamespaceDefault, Labels: map[string]string{label: value},
 		}})
 	}
-	return out
+	objects = append(objects, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: metav1.NamespaceDefault, Labels: map[string]string{v1alpha1.ProtectedByMark: ""}},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: "probe"},
+	})
+	ns := &corev1.Namespace{}
+	if err := e.Client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceDefault}, ns); err != nil {
+		return nil, err
+	}
+	marked := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, v1alpha1.MarkedLabel, ns.UID)
+	out := []func() error{func() error {
+		return e.Client.Patch(ctx, ns.DeepCopy(), client.RawPatch(types.MergePatchType, marked), client.DryRunAll)
+	}}
+	for _, o := range objects {
+		out = append(out, func() error { return e.Client.Create(ctx, o, client.DryRunAll) })
+	}
+	return out, nil
 }
 
 // waitProbes waits until the answers to all probes are as wanted, one after the
@@ -72,8 +84,12 @@ func probes() []client.Object {
 func (e *Env) waitProbes(ctx context.Context, wanted func(error) bool) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
-		for _, probe := range probes() {
-			if last = e.Client.Create(ctx, probe, client.DryRunAll); !wanted(last) {
+		probes, err := e.probes(ctx)
+		if last = err; err != nil {
+			return false, nil
+		}
+		for _, probe := range probes {
+			if last = probe(); !wanted(last) {
 				return false, nil
 			}
 		}

@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 const (
 	// DeletionProtectedLabel protects the object that carries it from deletion.
 	// It is the strict one of the three labels that Holdfast reads: taking it
@@ -47,9 +49,12 @@ const (
 	OperateResource = "holdfasts"
 )
 
-// Marks are labels that Holdfast alone may write. They tell the policies what a
-// policy cannot look up itself. The annotation of the same key says more, for
-// people; nothing is decided by it.
+// Marks are labels that Holdfast writes. They tell the policies what a policy cannot look up itself. The annotation
+// of the same key says more, for people; nothing is decided by it.
+//
+// Marks are bound to their object: they count only where MarkedLabel has the object's UID as its value, so that a
+// copy, an export or a restored backup, which has another UID, carries labels that protect and free nothing. Only an
+// UPDATE that changes a bound mark needs a right. See MarkOf.
 const (
 	// ProtectedByMark is on what a ResourceDeletionProtection with mode Always
 	// selects. Its value is the protection's name or, where there are more, their
@@ -75,8 +80,8 @@ const (
 	// contents.
 	OverrideContentsMark = "holdfast.dev/deletion-override-contents"
 
-	// MarkedLabel is on every object that carries a mark, so that all of them can
-	// be found. No policy decides by it.
+	// MarkedLabel is on every object that carries a mark, so that a watch finds all of them. Its value is the
+	// object's metadata.uid, which binds the marks to the object.
 	MarkedLabel = "holdfast.dev/marked"
 
 	// SeveralProtections ends the value of a mark that stands for several
@@ -90,6 +95,19 @@ const (
 // Marks are the keys of all marks.
 var Marks = []string{
 	ProtectedByMark, ProtectedWhileUsedByMark, HoldsProtectedMark, InUseMark, OverrideMark, OverrideContentsMark,
+}
+
+// Marked reports whether the marks of an object are bound to it.
+func Marked(o metav1.Object) bool {
+	return o.GetUID() != "" && o.GetLabels()[MarkedLabel] == string(o.GetUID())
+}
+
+// MarkOf returns the value of a mark that is bound to the object, "" where it carries none.
+func MarkOf(o metav1.Object, key string) string {
+	if !Marked(o) {
+		return ""
+	}
+	return o.GetLabels()[key]
 }
 
 // HasSubnamespacesMark is on a namespace that has subnamespaces, so that the API

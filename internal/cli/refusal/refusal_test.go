@@ -43,8 +43,8 @@ func TestOf(t *testing.T) {
 			"the policy no-latest, which is not Holdfast's", "tag it", "", "ask whoever keeps the policy no-latest",
 		},
 		{
-			"a mark", policy("holdfast-mark-in-use", "no"),
-			"the policy holdfast-mark-in-use (Holdfast: marks)", "no", "", "leave the label out of what you write: it is a mark, which Holdfast alone writes",
+			"a mark", policy("holdfast-marks", "no"),
+			"the policy holdfast-marks (Holdfast: marks)", "no", "", "leave the label out of what you write: it is a mark, which Holdfast alone writes",
 		},
 		{
 			"a copy", policy("holdfast-hierarchy-copies", fmt.Sprintf(rules.TextCopyChanged, "acme")),

@@ -31,7 +31,7 @@ var (
 	policies = []struct{ prefix, feature string }{
 		{"holdfast-self", featureSelf},
 		{"holdfast-claims", featureClaims},
-		{"holdfast-mark-", featureMarks},
+		{"holdfast-mark", featureMarks},
 		{"holdfast-deletion-", featureDeletion},
 		{"holdfast-hierarchy-", featureHierarchy},
 	}

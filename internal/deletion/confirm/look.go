@@ -119,7 +119,7 @@ func (l Look) searches(k inventory.Kind, namespace string) []search {
 		out = append(out, search{
 			kind: k, namespace: namespace, selector: key.Selector(), first: 1,
 			counts: func(ctx context.Context, o *metav1.PartialObjectMetadata) (bool, error) {
-				if !stays(k, o) || !key.Protects(k.GroupResource(), o.Labels[key.Label]) {
+				if !stays(k, o) || !key.Protects(k.GroupResource(), key.Value(o)) {
 					return false, nil
 				}
 				_, in, err := l.place(ctx, o)

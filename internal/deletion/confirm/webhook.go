@@ -151,7 +151,7 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 	look := Look{Kinds: kinds, Labels: s.Rules.Labels(), Protections: h.o.Protections, Namespaces: newNamespaces(h.o.Metadata), Scope: s.Scope, Bound: h.bound}
 	var use func() (string, error)
 	var result Result
-	contentsFree := o.Labels[v1alpha1.OverrideContentsMark] != ""
+	contentsFree := v1alpha1.MarkOf(o, v1alpha1.OverrideContentsMark) != ""
 	if req.Resource.Resource == "namespaces" {
 		use = func() (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) }
 		if !contentsFree {
@@ -173,7 +173,7 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 	if refusal := describe(o, result); refusal != "" {
 		return verdict{refusal: refusal, warnings: leftOut(result)}
 	}
-	if what, by := whileUsed(req, o, s.Rules, h.o.Protections); what != "" && o.Labels[v1alpha1.OverrideMark] == "" {
+	if what, by := whileUsed(req, o, s.Rules, h.o.Protections); what != "" && v1alpha1.MarkOf(o, v1alpha1.OverrideMark) == "" {
 		used, err := use()
 		if err != nil {
 			return verdict{refusal: fmt.Sprintf(", because Holdfast cannot tell whether it is in use (%s). %s protects it until then%s", err, what, unchecked(o)), by: by}

@@ -66,7 +66,8 @@ func (m *Marker) seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
 	k.kind, k.meta, k.protections = src.kind, o, protections
 	k.sources.Insert(s)
 	delete(m.recent, o.UID)
-	if name := o.Labels[v1alpha1.OverrideMark]; name != "" && o.DeletionTimestamp != nil {
+	m.noteUnbound(o.UID, marks.Unbound(o))
+	if name := v1alpha1.MarkOf(o, v1alpha1.OverrideMark); name != "" && o.DeletionTimestamp != nil {
 		m.o.OverrideGone(name)
 	}
 	m.count(k, +1)
@@ -93,7 +94,7 @@ func (m *Marker) Gone(s inventory.Source, o *metav1.PartialObjectMetadata) {
 	if k := m.known[o.UID]; k != nil {
 		m.leave(s, k)
 	}
-	if name := o.Labels[v1alpha1.OverrideMark]; name != "" {
+	if name := v1alpha1.MarkOf(o, v1alpha1.OverrideMark); name != "" {
 		m.o.OverrideGone(name)
 	}
 }
@@ -117,6 +118,7 @@ func (m *Marker) forget(k *known) {
 	delete(m.known, k.meta.UID)
 	delete(m.recent, k.meta.UID)
 	delete(m.whileUsed, k.meta.UID)
+	m.noteUnbound(k.meta.UID, false)
 	m.index.Delete(k.meta.UID)
 	m.enqueue(above...)
 }
@@ -130,6 +132,9 @@ func (m *Marker) Synced(s inventory.Source) {
 	}
 	if m.allSynced() {
 		ctrl.Log.WithName("marks").Info("Everything that may be protected is known", "sources", len(m.sources), "objects", len(m.known))
+	}
+	if m.bound() {
+		m.tellBound()
 	}
 	for _, p := range m.naming(s) {
 		m.o.Changed(p)

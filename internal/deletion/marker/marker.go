@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
@@ -38,6 +39,8 @@ const (
 	workers = 8
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
+	// strayLimit bounds how many objects with stray marks are remembered.
+	strayLimit = 10_000
 	// calm is how often at most the text of a mark follows what it describes, and
 	// how often at most the same is written to an object on which somebody else
 	// undoes it. A mark that comes or goes does not wait.
@@ -68,6 +71,8 @@ type Options struct {
 	// Restore calls SetOverride for every override that is in force. It is called
 	// once, at the start.
 	Restore func(context.Context) error
+	// Bound is called when all marks that are known are bound to their objects. It must not block. May be nil.
+	Bound func()
 	// OverrideGone is called when the target of an override was deleted, with the
 	// override's name. It must not block.
 	OverrideGone func(override string)
@@ -119,6 +124,11 @@ type Marker struct {
 	// last is the last write to each marked object.
 	last   map[target]written
 	probes map[schema.GroupResource]*probe
+	// strays has, by UID, since when an object is known to carry marks that are not bound to it; zero once they
+	// were removed.
+	strays *lru.Cache
+	// unbound are the objects whose marks are of before marks were bound to them.
+	unbound sets.Set[types.UID]
 	// whileUsed are the Services that are protected while they are used, and
 	// traffic the EndpointSlices, watched once there is such a Service.
 	whileUsed map[types.UID]struct{}
@@ -160,6 +170,8 @@ func New(o Options) *Marker {
 		last:            map[target]written{},
 		whileUsed:       map[types.UID]struct{}{},
 		probes:          map[schema.GroupResource]*probe{},
+		strays:          lru.New(strayLimit),
+		unbound:         sets.New[types.UID](),
 	}
 	m.watches = inventory.NewWatches(o.Metadata, m)
 	m.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
@@ -175,6 +187,34 @@ func (m *Marker) Wake() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
+	}
+}
+
+// Bound reports whether all marks are known, and bound to their objects.
+func (m *Marker) Bound() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bound()
+}
+
+func (m *Marker) bound() bool { return m.allSynced() && len(m.unbound) == 0 }
+
+// noteUnbound keeps count of an object whose marks are not bound to it yet, or no longer there.
+func (m *Marker) noteUnbound(uid types.UID, unbound bool) {
+	before := m.bound()
+	if unbound {
+		m.unbound.Insert(uid)
+	} else {
+		m.unbound.Delete(uid)
+	}
+	if !before && m.bound() {
+		m.tellBound()
+	}
+}
+
+func (m *Marker) tellBound() {
+	if m.o.Bound != nil {
+		m.o.Bound()
 	}
 }
 

@@ -158,7 +158,7 @@ func (m *Marker) usedByTraffic(k *known) bool {
 		return false
 	}
 	if m.traffic == nil || !m.traffic.HasSynced() {
-		_, marked := k.meta.Labels[v1alpha1.InUseMark]
+		marked := v1alpha1.MarkOf(k.meta, v1alpha1.InUseMark) != ""
 		return marked
 	}
 	found, err := m.traffic.GetIndexer().ByIndex(byService, k.meta.Namespace+"/"+k.meta.Name)

@@ -78,7 +78,10 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 		want[v1alpha1.HoldsProtectedMark] = before
 		m.queue.AddAfter(t, calm)
 	}
-	if want.Equal(have) || len(want) == 0 && copied(kind) && policy.LeftToControllers(kind.GroupResource(), o) {
+	if len(want) == 0 && copied(kind) && policy.LeftToControllers(kind.GroupResource(), o) {
+		return plan{}, false
+	}
+	if want.Equal(have) && !m.removesStray(t, o) {
 		return plan{}, false
 	}
 	if wait := m.pause(t, have, want); wait > 0 {
@@ -89,6 +92,30 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	_, had := have[v1alpha1.OverrideMark]
 	_, has := want[v1alpha1.OverrideMark]
 	return plan{kind: kind, object: o, want: want, ends: had && !has}, true
+}
+
+// removesStray says whether to remove marks that are not bound to the object. It does so once: an operator that copies
+// them there again is left alone.
+func (m *Marker) removesStray(t target, o *metav1.PartialObjectMetadata) bool {
+	if !marks.Stray(o) {
+		return false
+	}
+	seen, known := m.strays.Get(o.UID)
+	if !known {
+		m.strays.Add(o.UID, m.o.Clock.Now())
+		m.queue.AddAfter(t, m.o.Pauses.StrayMarks)
+		return false
+	}
+	at := seen.(time.Time)
+	if at.IsZero() {
+		return false
+	}
+	if wait := m.o.Pauses.StrayMarks - m.o.Clock.Since(at); wait > 0 {
+		m.queue.AddAfter(t, wait)
+		return false
+	}
+	m.strays.Add(o.UID, time.Time{})
+	return true
 }
 
 // pause is how long a write waits: the text of a mark can, and so can what
@@ -105,7 +132,7 @@ func (m *Marker) pause(t target, have, want marks.Set) time.Duration {
 func (m *Marker) writable(t target, kind inventory.Kind) (o *metav1.PartialObjectMetadata, ok bool) {
 	o, found := m.object(t, kind)
 	switch {
-	case o.DeletionTimestamp != nil:
+	case o.DeletionTimestamp != nil, o.UID == "": // nothing binds a mark without a UID
 		return nil, false
 	case m.known[o.UID] == nil && !m.seenAll(t.resource):
 		// What it carries or should carry is not known yet, and a write gives it
@@ -241,6 +268,7 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 	switch {
 	case k != nil && !older(out, k.meta):
 		k.meta = inventory.Strip(out)
+		m.noteUnbound(out.UID, marks.Unbound(out))
 	case k == nil && len(p.want) > 0:
 		m.recent[out.UID] = p.want
 	}

@@ -92,7 +92,7 @@ func (r Rules) decideKey(k Key, req Request) []Finding {
 }
 
 func (r Rules) onDelete(k Key, req Request) []Finding {
-	switch k.effect(req.Resource, labels(req.OldObject)[k.Label]) {
+	switch k.effect(req.Resource, k.Value(req.OldObject)) {
 	case open:
 		return nil
 	case protectedWhileUsed:
@@ -143,7 +143,7 @@ func (k Key) letsPass(req Request) bool {
 	o := req.OldObject
 	switch k.Mark {
 	case MarkContents:
-		return o.Labels[v1alpha1.OverrideContentsMark] != "" ||
+		return v1alpha1.MarkOf(o, v1alpha1.OverrideContentsMark) != "" ||
 			req.Released ||
 			req.MayUnprotect && passesUnlooked(o) ||
 			req.Orphans && usedBy(req.Resource) != UsedByContents
@@ -152,7 +152,7 @@ func (k Key) letsPass(req Request) bool {
 			return true
 		}
 	}
-	return o.Labels[v1alpha1.OverrideMark] != "" || req.Released
+	return v1alpha1.MarkOf(o, v1alpha1.OverrideMark) != "" || req.Released
 }
 
 // weakens says whether an update of a protected object touches its protection.
@@ -212,7 +212,7 @@ func onValue(k Key, req Request) []Finding {
 }
 
 func (k Key) protects(r schema.GroupResource, o *metav1.PartialObjectMetadata) bool {
-	return k.Protects(r, labels(o)[k.Label])
+	return k.Protects(r, k.Value(o))
 }
 
 func labels(o *metav1.PartialObjectMetadata) map[string]string {

@@ -32,7 +32,9 @@ const (
 // object builds metadata from words: "k=v" is a label, "owner:uid" or
 // "owner:uid/name" an owner reference, "controller:uid" one that is the controller, and "terminating".
 func object(words ...string) *metav1.PartialObjectMetadata {
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "web", Namespace: "shop", UID: "1", Labels: map[string]string{v1alpha1.MarkedLabel: "1"},
+	}}
 	for _, w := range words {
 		if key, value, ok := strings.Cut(w, "="); ok {
 			metav1.SetMetaDataLabel(&o.ObjectMeta, key, value)

@@ -107,7 +107,7 @@ func (k Key) render(message string, req Request) string {
 	if o.Namespace != "" {
 		flag = " -n " + o.Namespace
 	}
-	if k.effect(req.Resource, o.Labels[k.Label]) == protectedWhileUsed {
+	if k.effect(req.Resource, k.Value(o)) == protectedWhileUsed {
 		while = WhileUsed
 	}
 	detail, ok := o.Annotations[k.Label]

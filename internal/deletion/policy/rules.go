@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
@@ -30,9 +31,9 @@ type Key struct {
 	AnyValue bool
 	// Strict makes taking the protection away a right of its own.
 	Strict bool
-	// Mark is what a mark says; empty for a label that people set. Nobody but
-	// Holdfast writes a mark (package marks sees to that), so a mark needs no rule
-	// but the one against deletion.
+	// Mark is what a mark says; empty for a label that people set. A mark is read only where it is bound to its
+	// object, and then nobody but Holdfast has written it (package marks sees to that), so it needs no rule but
+	// the one against deletion.
 	Mark Mark
 }
 
@@ -75,6 +76,17 @@ func (k Key) effect(r schema.GroupResource, value string) effect {
 		return protected
 	}
 	return open
+}
+
+// Value is what the label says on an object: for a mark, nothing where it is not bound to the object.
+func (k Key) Value(o *metav1.PartialObjectMetadata) string {
+	switch {
+	case o == nil:
+		return ""
+	case k.Mark != "":
+		return v1alpha1.MarkOf(o, k.Label)
+	}
+	return o.Labels[k.Label]
 }
 
 // Protects says whether a label with this value protects an object of a kind,

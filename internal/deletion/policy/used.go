@@ -71,8 +71,8 @@ func Used(r schema.GroupResource, object map[string]any) bool {
 		return !found || replicas > 0
 	case UsedByTraffic:
 		addresses, _, _ := unstructured.NestedSlice(object, "status", "loadBalancer", "ingress")
-		mark, _, _ := unstructured.NestedString(object, "metadata", "labels", v1alpha1.InUseMark)
-		return len(addresses) > 0 || mark != "" && r.Resource == "services"
+		inUse := v1alpha1.MarkOf(&unstructured.Unstructured{Object: object}, v1alpha1.InUseMark) != ""
+		return len(addresses) > 0 || inUse && r.Resource == "services"
 	}
 	return false
 }

@@ -150,6 +150,7 @@ func TestCompileKeys(t *testing.T) {
 		{"matches with a prefix", `example\.com/.*`, "example.com/team", true, false},
 		{"never a key of HNC", `.*/.*`, "hnc.x-k8s.io/included-namespace", false, false},
 		{"never a tree label", `.*/depth`, "a.tree.hnc.x-k8s.io/depth", false, false},
+		{"never a mark of Holdfast", `.*/.*`, "holdfast.dev/deletion-override", false, false},
 		{"refuses what matches the group", ".*", "", false, true},
 		{"refuses what is no expression", "(", "", false, true},
 	}

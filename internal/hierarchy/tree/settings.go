@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
 // Settings are what the configuration says about all namespaces. The functions
@@ -46,10 +47,10 @@ func CompileKeys(expressions []string) (Keys, error) {
 	return out, nil
 }
 
-// Has says whether a key is in the set. The keys of HNC never are, whatever the
-// expressions say.
+// Has says whether a key is in the set. The keys of HNC and of Holdfast never are, whatever the expressions say: what
+// users write into a HierarchyConfiguration Holdfast writes to Namespaces, and it may write marks.
 func (k Keys) Has(key string) bool {
-	if OfHNC(key) {
+	if OfHNC(key) || strings.HasPrefix(key, v1alpha1.GroupName+"/") {
 		return false
 	}
 	for _, r := range k {

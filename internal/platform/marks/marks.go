@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,9 +33,12 @@ type Mark struct {
 // Set is the marks of an object, by key.
 type Set map[string]Mark
 
-// Of reads the marks that an object carries.
+// Of reads the marks that are bound to an object.
 func Of(o *metav1.PartialObjectMetadata) Set {
 	s := Set{}
+	if !v1alpha1.Marked(o) {
+		return s
+	}
 	for _, key := range v1alpha1.Marks {
 		if value, ok := o.Labels[key]; ok {
 			s[key] = Mark{Value: value, Detail: o.Annotations[key]}
@@ -45,11 +47,17 @@ func Of(o *metav1.PartialObjectMetadata) Set {
 	return s
 }
 
-// Any says whether an object carries anything that looks like a mark, be it only
-// the label that all marked objects carry.
+// Stray reports whether an object carries marks that are not bound to it: those of an object that it was copied or
+// restored from, or that an operator has copied onto it. They protect and free nothing.
+func Stray(o *metav1.PartialObjectMetadata) bool {
+	_, marked := o.Labels[v1alpha1.MarkedLabel]
+	return marked && !v1alpha1.Marked(o)
+}
+
+// Any reports whether an object carries the label of all that is marked, be its marks bound to it or not.
 func Any(o *metav1.PartialObjectMetadata) bool {
 	_, marked := o.Labels[v1alpha1.MarkedLabel]
-	return marked || len(Of(o)) > 0
+	return marked
 }
 
 // Equal says whether two sets are the same.
@@ -79,67 +87,36 @@ type Writer struct {
 // NewWriter makes a Writer.
 func NewWriter(c metadata.Interface) *Writer { return &Writer{client: c} }
 
-// Write gives the object of a UID exactly these marks, by one server-side apply
-// of nothing but them. An object that is gone, or that has another UID, is an
-// error: NotFound, or one that uid.Changed knows.
+// Write gives the object of a UID exactly these marks, by one merge patch that binds them to it and removes every
+// other: a mark that somebody else had set beforehand does not become one by being bound. An object that is gone, or
+// that has another UID, is an error: NotFound, or one that uid.Changed knows.
 func (w *Writer) Write(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, s Set) (*metav1.PartialObjectMetadata, error) {
-	return w.apply(ctx, k, o, "", s)
+	return w.patch(ctx, k, o, "", s)
 }
 
 // WriteUnchanged does what Write does if the object is still as it is here. If it
 // has changed since, that is an error: a conflict.
 func (w *Writer) WriteUnchanged(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, s Set) (*metav1.PartialObjectMetadata, error) {
-	return w.apply(ctx, k, o, o.ResourceVersion, s)
+	return w.patch(ctx, k, o, o.ResourceVersion, s)
 }
 
-// apply writes to whatever version there is if it is given none.
-func (w *Writer) apply(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, version string, s Set) (*metav1.PartialObjectMetadata, error) {
-	labels, annotations := map[string]string{}, map[string]string{}
+// patch writes to whatever version there is if it is given none.
+func (w *Writer) patch(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, version string, s Set) (*metav1.PartialObjectMetadata, error) {
+	labels, annotations := map[string]any{v1alpha1.MarkedLabel: nil}, map[string]any{}
+	for _, key := range v1alpha1.Marks {
+		labels[key], annotations[key] = nil, nil
+	}
 	for key, m := range s {
-		labels[key] = m.Value
+		labels[key], labels[v1alpha1.MarkedLabel] = m.Value, o.UID
 		if m.Detail != "" {
 			annotations[key] = m.Detail
 		}
 	}
-	if len(s) > 0 {
-		labels[v1alpha1.MarkedLabel] = v1alpha1.MarkSet
-	}
-	meta := map[string]any{"name": o.Name, "namespace": o.Namespace, "uid": o.UID, "labels": labels, "annotations": annotations}
+	meta := map[string]any{"uid": o.UID, "labels": labels, "annotations": annotations}
 	if version != "" {
 		meta["resourceVersion"] = version
 	}
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": k.GroupVersionKind().GroupVersion().String(),
-		"kind":       k.Kind,
-		"metadata":   meta,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode marks: %w", err)
-	}
-	writes.WithLabelValues().Inc()
-	out, err := w.client.Resource(k.Resource).Namespace(o.Namespace).Patch(ctx, o.Name, types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: fieldManager, Force: new(true)})
-	if err != nil {
-		return nil, fmt.Errorf("mark %s/%s: %w", k.GroupResource(), o.Name, err)
-	}
-	if left := Of(out); len(left) > len(s) { // written by somebody else, before there was a policy
-		return w.remove(ctx, k, out, left, s)
-	}
-	return out, nil
-}
-
-// remove takes marks away that this field manager does not own.
-func (w *Writer) remove(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, left, want Set) (*metav1.PartialObjectMetadata, error) {
-	labels := map[string]any{}
-	for _, key := range slices.Collect(maps.Keys(left)) {
-		if _, ok := want[key]; !ok {
-			labels[key] = nil
-		}
-	}
-	if len(want) == 0 {
-		labels[v1alpha1.MarkedLabel] = nil
-	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.UID, "labels": labels}})
+	body, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
 		return nil, fmt.Errorf("encode marks: %w", err)
 	}
@@ -147,7 +124,7 @@ func (w *Writer) remove(ctx context.Context, k inventory.Kind, o *metav1.Partial
 	out, err := w.client.Resource(k.Resource).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, body,
 		metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
-		return nil, fmt.Errorf("unmark %s/%s: %w", k.GroupResource(), o.Name, err)
+		return nil, fmt.Errorf("mark %s/%s: %w", k.GroupResource(), o.Name, err)
 	}
 	return out, nil
 }

@@ -4,50 +4,63 @@
 package marks
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
-func object(labels, annotations map[string]string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}}
-}
-
 func TestOf(t *testing.T) {
 	t.Parallel()
+	const uid = "0b4d0d5a-7f3a-4a51-9f0e-2f6f4f1f9a11"
+	bound := func(more map[string]string) map[string]string {
+		more[v1alpha1.MarkedLabel] = uid
+		return more
+	}
 	tests := []struct {
 		name        string
 		labels      map[string]string
 		annotations map[string]string
 		want        Set
-		any         bool
+		any, stray  bool
 	}{
 		{name: "no labels, no marks", want: Set{}},
-		{name: "a mark with what it says", labels: map[string]string{v1alpha1.ProtectedByMark: "one"}, annotations: map[string]string{v1alpha1.ProtectedByMark: "ask Ann"}, want: Set{v1alpha1.ProtectedByMark: {Value: "one", Detail: "ask Ann"}}, any: true},
-		{name: "a mark that says no more", labels: map[string]string{v1alpha1.InUseMark: "true"}, want: Set{v1alpha1.InUseMark: {Value: "true"}}, any: true},
-		{name: "an empty mark is one", labels: map[string]string{v1alpha1.OverrideMark: ""}, want: Set{v1alpha1.OverrideMark: {}}, any: true},
-		{name: "an annotation alone is none", annotations: map[string]string{v1alpha1.ProtectedByMark: "ask Ann"}, want: Set{}},
-		{name: "the label that people set is none", labels: map[string]string{v1alpha1.DeletionProtectedLabel: "Always"}, want: Set{}},
-		{name: "the label of all that is marked looks like one", labels: map[string]string{v1alpha1.MarkedLabel: "true"}, want: Set{}, any: true},
+		{name: "a mark with what it says", labels: bound(map[string]string{v1alpha1.ProtectedByMark: "one"}), annotations: map[string]string{v1alpha1.ProtectedByMark: "ask Ann"}, want: Set{v1alpha1.ProtectedByMark: {Value: "one", Detail: "ask Ann"}}, any: true},
+		{name: "a mark that says no more", labels: bound(map[string]string{v1alpha1.InUseMark: "true"}), want: Set{v1alpha1.InUseMark: {Value: "true"}}, any: true},
+		{name: "an empty mark is one", labels: bound(map[string]string{v1alpha1.OverrideMark: ""}), want: Set{v1alpha1.OverrideMark: {}}, any: true},
+		{name: "an annotation alone is none", labels: bound(map[string]string{}), annotations: map[string]string{v1alpha1.ProtectedByMark: "ask Ann"}, want: Set{}, any: true},
+		{name: "the label that people set is none", labels: bound(map[string]string{v1alpha1.DeletionProtectedLabel: "Always"}), want: Set{}, any: true},
+		{name: "a mark that nothing binds is none", labels: map[string]string{v1alpha1.ProtectedByMark: "one"}, want: Set{}},
+		{name: "those of another object are strays", labels: map[string]string{v1alpha1.ProtectedByMark: "one", v1alpha1.MarkedLabel: "59ab"}, want: Set{}, any: true, stray: true},
+		{name: "those of before marks were bound are strays", labels: map[string]string{v1alpha1.ProtectedByMark: "one", v1alpha1.MarkedLabel: "true"}, want: Set{}, any: true, stray: true},
+		{name: "those that are bound to nothing are strays", labels: map[string]string{v1alpha1.OverrideMark: "one", v1alpha1.MarkedLabel: ""}, want: Set{}, any: true, stray: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o := object(tt.labels, tt.annotations)
+			o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid, Labels: tt.labels, Annotations: tt.annotations}}
 			if diff := cmp.Diff(tt.want, Of(o)); diff != "" {
 				t.Errorf("marks (-want +got):\n%s", diff)
 			}
-			if got := Any(o); got != tt.any {
-				t.Errorf("any: got %t, want %t", got, tt.any)
+			if any, stray := Any(o), Stray(o); any != tt.any || stray != tt.stray {
+				t.Errorf("any %t and stray %t, want %t and %t", any, stray, tt.any, tt.stray)
 			}
 		})
+	}
+}
+
+// What has no UID yet has no marks either.
+func TestOf_anObjectThatIsNotThereYet(t *testing.T) {
+	t.Parallel()
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.MarkedLabel: "", v1alpha1.OverrideMark: "one"}}}
+	if got := Of(o); len(got) > 0 {
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -122,41 +135,25 @@ func FuzzDetail(f *testing.F) {
 	})
 }
 
-// A mark that no policy guards can be faked.
+// A mark that no policy guards can be forged.
 func TestPolicies_coverEveryMark(t *testing.T) {
 	t.Parallel()
-	covered := map[string]bool{}
+	want := append([]string{v1alpha1.MarkedLabel}, v1alpha1.Marks...)
 	for _, p := range Policies(configv1alpha1.ModeEnforce, []string{"holdfast"}) {
-		if p.Mode != configv1alpha1.ModeEnforce || !strings.HasPrefix(p.Name, "holdfast-") {
+		if p.Mode != configv1alpha1.ModeEnforce || !strings.HasPrefix(p.Name, PolicyName) && p.Name != probePolicyName {
 			t.Errorf("%s is in mode %s", p.Name, p.Mode)
 		}
-		m := p.Spec.MatchConstraints
-		for _, e := range m.ObjectSelector.MatchExpressions {
-			if e.Key == ProbeLabel {
-				continue
-			}
-			covered[e.Key] = true
-			if p.Name != PolicyName(e.Key) || e.Operator != metav1.LabelSelectorOpExists || len(m.ObjectSelector.MatchExpressions) != 1 {
-				t.Errorf("%s selects by %v", p.Name, m.ObjectSelector)
-			}
-			if got := m.ResourceRules[0].Resources; !cmp.Equal(got, []string{"*/*"}) {
-				t.Errorf("%s watches %v, and subresources are ways to write too", p.Name, got)
-			}
+		if p.Name == probePolicyName {
+			continue
 		}
-	}
-	want := map[string]bool{}
-	for _, key := range append([]string{v1alpha1.MarkedLabel}, v1alpha1.Marks...) {
-		want[key] = true
-		if problems := validation.IsDNS1123Subdomain(PolicyName(key)); len(problems) > 0 {
-			t.Errorf("%s: %v", PolicyName(key), problems)
+		text := p.Spec.Validations[0].Expression
+		for _, v := range p.Spec.Variables {
+			text += v.Expression
 		}
-	}
-	if diff := cmp.Diff(want, covered); diff != "" {
-		t.Errorf("marks (-want +covered):\n%s", diff)
-	}
-	for _, key := range []string{v1alpha1.DeletionProtectedLabel} {
-		if covered[key] {
-			t.Errorf("%s is no mark", key)
+		for _, key := range want {
+			if !strings.Contains(text, strconv.Quote(key)) {
+				t.Errorf("%s does not mention %s", p.Name, key)
+			}
 		}
 	}
 }

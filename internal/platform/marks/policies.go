@@ -18,32 +18,89 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 )
 
-// Policies see to it that nobody but Holdfast sets or changes a mark. Who may
-// unprotect may take one away, so that there is a way when Holdfast is down; a
-// Holdfast that runs puts back what still holds. There is one policy per mark,
-// because an object selector cannot say "or", and an object without a mark must
-// cost nothing.
+// Policies refuse an UPDATE that binds marks to an object or changes those that are bound to it, to all but users,
+// which are Holdfast's. Who may unprotect may remove them, so that there is a way while Holdfast is down; a Holdfast
+// that runs writes again what still holds.
 //
-// Only the labels count. The annotations must stay free: the deployment
-// controller copies those of a Deployment to its ReplicaSets. The labels of a
-// Service are copied too, to its Endpoints and EndpointSlices, by copiers.
+// A CREATE is never refused: nobody knows the UID of an object that is not there yet, so the marks of a copy or of a
+// restored backup are not bound to it.
+//
+// Only the labels count. The annotations must stay free: the deployment controller copies those of a Deployment to
+// its ReplicaSets. The labels of a Service are copied too, to its Endpoints and EndpointSlices, by copiers.
 func Policies(mode configv1alpha1.Mode, users []string) []admission.Policy {
-	// By MarkedLabel Holdfast finds its marks again.
-	keys := slices.Concat(v1alpha1.Marks, []string{v1alpha1.MarkedLabel})
-	out := make([]admission.Policy, 0, len(keys)+1)
-	for _, key := range keys {
-		out = append(out, policy(key, mode, users))
-	}
-	return append(out, probePolicy(mode))
+	return []admission.Policy{boundPolicy(mode, users), bindingPolicy(mode), probePolicy(mode)}
 }
 
-// copiers copy all labels of a Service, marks included. If they could not, the
-// traffic of a marked Service would not follow its pods.
+// Names of the policies. They are part of every refusal that users see.
+const (
+	PolicyName        = "holdfast-marks"
+	BindingPolicyName = "holdfast-marks-binding"
+)
+
+// Bound is v1alpha1.Marked for a CEL object. Dyn is for namespaceObject, whose type declares no metadata.uid, and
+// which has one.
+func Bound(object string) string {
+	return object + ".metadata.?labels[" + cel.String(v1alpha1.MarkedLabel) + "].orValue('') == dyn(" + object + ").metadata.?uid.orValue('-')"
+}
+
+// copiers copy all labels of a Service, marks included. If they could not, the traffic of a marked Service would not
+// follow its pods. They may not bind marks: whoever edits a Service can give it labels with the UID of its Endpoints.
 var copiers = []string{
 	"system:kube-controller-manager",
 	"system:serviceaccount:kube-system:endpoint-controller",
 	"system:serviceaccount:kube-system:endpointslice-controller",
 	"system:serviceaccount:kube-system:endpointslicemirroring-controller",
+}
+
+const mayRemove = "Removing them needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one"
+
+// keys are those of all marks, and the one that binds them.
+var keys = slices.Concat(v1alpha1.Marks, []string{v1alpha1.MarkedLabel})
+
+// boundPolicy selects by the label that binds: without it no mark is bound, before or after the change.
+func boundPolicy(mode configv1alpha1.Mode, users []string) admission.Policy {
+	label := func(object string) string { return object + ".metadata.?labels[?k].orValue('')" }
+	return admission.Policy{
+		Name: PolicyName,
+		Mode: mode,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: onLabel(v1alpha1.MarkedLabel, "*/*", admissionregistrationv1.Update),
+			Variables: []admissionregistrationv1.Variable{
+				{Name: "user", Expression: "request.userInfo.?username.orValue('')"},
+				{Name: "kind", Expression: "request.resource.group + '/' + request.resource.resource"},
+				{Name: "copied", Expression: "variables.kind in ['/endpoints', 'discovery.k8s.io/endpointslices'] && variables.user in " + cel.Strings(copiers) +
+					" && !(" + Bound("object") + ")"},
+				{Name: "changed", Expression: cel.Strings(keys) + ".filter(k, " + label("object") + " != " + label("oldObject") + ")"},
+				{Name: "bound", Expression: Bound("oldObject") + " || " + Bound("object")},
+				admission.MayUnprotect(),
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "size(variables.changed) == 0 || !variables.bound || variables.copied || variables.user in " + cel.Strings(users) +
+					" || variables.changed.all(k, " + label("object") + " == '') && variables.mayUnprotect",
+				MessageExpression: "'the labels ' + variables.changed.join(', ') + " + cel.String(" are marks of Holdfast: leave them as they are when you change the object. "+
+					fmt.Sprintf(mayRemove, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)),
+				Message: "the marks of Holdfast on this object are written by Holdfast alone",
+			}},
+		},
+	}
+}
+
+// bindingPolicy is for the one CREATE that writes to an object that is there: the labels of a Binding land on its
+// pod, where even an empty one removes a mark.
+func bindingPolicy(mode configv1alpha1.Mode) admission.Policy {
+	return admission.Policy{
+		Name: BindingPolicyName,
+		Mode: mode,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
+				rule("", "pods/binding", admissionregistrationv1.Create), rule("", "bindings", admissionregistrationv1.Create),
+			}},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "!" + cel.Strings(keys) + ".exists(k, k in object.metadata.?labels.orValue({}))",
+				Message:    "a binding's labels land on its pod, so it may not have those that are marks of Holdfast; leave them out",
+			}},
+		},
+	}
 }
 
 // ProbeLabel may not be put on any object. By trying to, Holdfast finds out
@@ -63,7 +120,7 @@ func probePolicy(mode configv1alpha1.Mode) admission.Policy {
 		Name: probePolicyName,
 		Mode: mode,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: onLabel(ProbeLabel, "*"),
+			MatchConstraints: onLabel(ProbeLabel, "*", admissionregistrationv1.Create, admissionregistrationv1.Update),
 			Validations: []admissionregistrationv1.Validation{{
 				Expression: "false",
 				Message:    "the label " + ProbeLabel + " may not be set: by trying to, Holdfast finds out who asks its policies",
@@ -72,50 +129,19 @@ func probePolicy(mode configv1alpha1.Mode) admission.Policy {
 	}
 }
 
-// onLabel matches the writing of objects that carry a label.
-func onLabel(key, resources string) *admissionregistrationv1.MatchResources {
-	all := []string{"*"}
+// onLabel matches requests for objects that carry a label, before or after.
+func onLabel(key, resources string, operations ...admissionregistrationv1.OperationType) *admissionregistrationv1.MatchResources {
 	return &admissionregistrationv1.MatchResources{
 		ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: key, Operator: metav1.LabelSelectorOpExists},
 		}},
-		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-				Rule:       admissionregistrationv1.Rule{APIGroups: all, APIVersions: all, Resources: []string{resources}},
-			},
-		}},
+		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule("*", resources, operations...)},
 	}
 }
 
-// PolicyName is the name of the policy of a mark.
-func PolicyName(key string) string { return "holdfast-mark-" + key[strings.Index(key, "/")+1:] }
-
-func policy(key string, mode configv1alpha1.Mode, users []string) admission.Policy {
-	label := func(object string) string { return object + ".metadata.?labels[" + cel.String(key) + "].orValue('')" }
-	return admission.Policy{
-		Name: PolicyName(key),
-		Mode: mode,
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: onLabel(key, "*/*"),
-			Variables: []admissionregistrationv1.Variable{
-				{Name: "user", Expression: "request.userInfo.?username.orValue('')"},
-				{Name: "kind", Expression: "request.resource.group + '/' + request.resource.resource"},
-				{Name: "copied", Expression: "variables.kind in ['/endpoints', 'discovery.k8s.io/endpointslices'] && variables.user in " + cel.Strings(copiers)},
-				// The labels of a binding land on its pod: there even an empty one takes a
-				// mark away. What the pod carries is not known, so it is no label's value.
-				{Name: "binding", Expression: "variables.kind == '/bindings' || variables.kind == '/pods' && request.?subResource.orValue('') == 'binding'"},
-				{Name: "old", Expression: "request.operation == 'UPDATE' ? " + label("oldObject") + " : variables.binding ? '-' : ''"},
-				{Name: "new", Expression: label("object")},
-				admission.MayUnprotect(),
-			},
-			Validations: []admissionregistrationv1.Validation{{
-				Expression: "variables.new == variables.old || variables.copied || variables.user in " + cel.Strings(users) +
-					" || variables.new == '' && variables.mayUnprotect",
-				Message: fmt.Sprintf("the label %s is written by Holdfast alone; leave it out, and write it back as it was when you change the object. "+
-					"Taking it away needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one",
-					key, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName),
-			}},
-		},
-	}
+func rule(group, resources string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.NamedRuleWithOperations {
+	return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+		Operations: operations,
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resources}},
+	}}
 }

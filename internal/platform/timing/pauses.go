@@ -38,6 +38,9 @@ type Pauses struct {
 	// ProbeLongest bounds the pauses between tries of an extension API server, whether it asks the
 	// policies, that find out nothing.
 	ProbeLongest time.Duration
+	// StrayMarks is how long an object that carries marks of another one, as after a restore, keeps them:
+	// whoever makes objects has written all of them by then.
+	StrayMarks time.Duration
 	// UnwatchedKind is how long the watch of a kind may fail before the protections that need it say
 	// so. The API server may just be busy.
 	UnwatchedKind time.Duration
@@ -145,6 +148,7 @@ func Production() Pauses {
 		ConfigSyncLook: 15 * time.Second,
 
 		ProbeLongest:  time.Minute,
+		StrayMarks:    5 * time.Second,
 		UnwatchedKind: 30 * time.Second,
 
 		DrainingNode:      10 * time.Second,
