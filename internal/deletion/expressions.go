@@ -77,14 +77,6 @@ func markValue(object, key string) string {
 	return "(" + marks.Bound(object) + " ? " + labelValue(object, key) + " : '')"
 }
 
-// keyValue is policy.Key.Value for a CEL object.
-func keyValue(object string, k policy.Key) string {
-	if k.Mark != "" {
-		return markValue(object, k.Label)
-	}
-	return labelValue(object, k.Label)
-}
-
 // identity makes the variables kind, as "group/resource", and machine, which
 // says whether a controller asks and not a person.
 func identity(rules policy.Rules) []admissionregistrationv1.Variable {

@@ -110,9 +110,7 @@ func TestMarks_nobodyBindsOne(t *testing.T) {
 		}},
 		{"namespaces/finalize", func(key string) error {
 			o := namespace.DeepCopy()
-			for k, v := range marked(namespaceUID, key) {
-				o.Labels[k] = v
-			}
+			maps.Copy(o.Labels, marked(namespaceUID, key))
 			return c.SubResource("finalize").Update(t.Context(), o)
 		}},
 		{"pods/binding", func(key string) error { return bind(t, c, binding(ns, "p", marked(podUID, key)), false) }},

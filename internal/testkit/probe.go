@@ -85,7 +85,7 @@ func (e *Env) waitProbes(ctx context.Context, wanted func(error) bool) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
 		probes, err := e.probes(ctx)
-		if last = err; err != nil {
+		if last = err; len(probes) == 0 {
 			return false, nil
 		}
 		for _, probe := range probes {

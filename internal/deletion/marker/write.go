@@ -78,10 +78,7 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 		want[v1alpha1.HoldsProtectedMark] = before
 		m.queue.AddAfter(t, calm)
 	}
-	if len(want) == 0 && copied(kind) && policy.LeftToControllers(kind.GroupResource(), o) {
-		return plan{}, false
-	}
-	if want.Equal(have) && !m.removesStray(t, o) {
+	if len(want) == 0 && left(kind, o) || want.Equal(have) && !m.removesStray(t, o) {
 		return plan{}, false
 	}
 	if wait := m.pause(t, have, want); wait > 0 {
@@ -162,6 +159,11 @@ func copied(kind inventory.Kind) bool {
 		return true
 	}
 	return false
+}
+
+// left says whether an object's labels are left to the controller that copies them to it.
+func left(kind inventory.Kind, o *metav1.PartialObjectMetadata) bool {
+	return copied(kind) && policy.LeftToControllers(kind.GroupResource(), o)
 }
 
 // seenAll says whether every object of a kind that counts has been seen.

@@ -48,8 +48,8 @@ func TestOf(t *testing.T) {
 			if diff := cmp.Diff(tt.want, Of(o)); diff != "" {
 				t.Errorf("marks (-want +got):\n%s", diff)
 			}
-			if any, stray := Any(o), Stray(o); any != tt.any || stray != tt.stray {
-				t.Errorf("any %t and stray %t, want %t and %t", any, stray, tt.any, tt.stray)
+			if got := []bool{Any(o), Stray(o)}; got[0] != tt.any || got[1] != tt.stray {
+				t.Errorf("any %t and stray %t, want %t and %t", got[0], got[1], tt.any, tt.stray)
 			}
 		})
 	}
