@@ -6,6 +6,7 @@ package admission_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -267,7 +268,7 @@ func theRoleBindsTheNamesThatCanBeWritten(t *testing.T, e *testkit.Env) {
 	}
 	var granted []string
 	for _, rule := range role.Rules {
-		if rule.APIGroups[0] == "admissionregistration.k8s.io" && rule.Resources[0] == "validatingadmissionpolicies" {
+		if rule.APIGroups[0] == "admissionregistration.k8s.io" && rule.Resources[0] == "validatingadmissionpolicies" && slices.Contains(rule.Verbs, "create") {
 			granted = append(granted, rule.ResourceNames...)
 		}
 	}
