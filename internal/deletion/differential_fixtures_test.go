@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +51,7 @@ var (
 	diffValues = []string{"absent", "", "Always", "Cascading", "true"}
 	diffOwners = []string{"none", "owner", "controller", "made", "renamed"}
 	// diffBindings are values of the label that binds the marks.
-	diffBindings = []string{diffBound, diffBound, diffBound, diffBound, "0b4d0d5a-7f3a-4a51-9f0e-2f6f4f1f9a11", v1alpha1.MarkSet, ""}
+	diffBindings = append(slices.Repeat([]string{diffBound}, 12), "0b4d0d5a-7f3a-4a51-9f0e-2f6f4f1f9a11", v1alpha1.MarkSet, "")
 	// diffMarks are values of each mark; "absent" is the one that is taken most.
 	diffMarks = map[string][]string{
 		v1alpha1.ProtectedByMark:          {"absent", "absent", "absent", "absent", "one", "two", "2_protections", ""},
