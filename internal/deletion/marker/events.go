@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,10 +64,10 @@ func (m *Marker) seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
 		k = &known{sources: sets.New[inventory.Source]()}
 		m.known[o.UID] = k
 	}
-	k.kind, k.meta, k.protections = src.kind, o, protections
+	k.kind, k.protections = src.kind, protections
+	m.update(k, o)
 	k.sources.Insert(s)
 	delete(m.recent, o.UID)
-	m.noteUnbound(o.UID, marks.Unbound(o))
 	if name := v1alpha1.MarkOf(o, v1alpha1.OverrideMark); name != "" && o.DeletionTimestamp != nil {
 		m.o.OverrideGone(name)
 	}
@@ -82,6 +83,18 @@ func (m *Marker) seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
 	if _, probed := m.probes[k.kind.GroupResource()]; k.kind.Aggregated && !probed {
 		m.Wake()
 	}
+}
+
+// update stores the latest state of an object.
+func (m *Marker) update(k *known, o *metav1.PartialObjectMetadata) {
+	k.meta = o
+	switch {
+	case !marks.Stray(o):
+		k.straySince = time.Time{}
+	case k.straySince.IsZero():
+		k.straySince = m.o.Clock.Now()
+	}
+	m.setUnbound(o.UID, marks.Unbound(o))
 }
 
 // Gone implements inventory.Handler.
@@ -118,7 +131,7 @@ func (m *Marker) forget(k *known) {
 	delete(m.known, k.meta.UID)
 	delete(m.recent, k.meta.UID)
 	delete(m.whileUsed, k.meta.UID)
-	m.noteUnbound(k.meta.UID, false)
+	m.setUnbound(k.meta.UID, false)
 	m.index.Delete(k.meta.UID)
 	m.enqueue(above...)
 }

@@ -39,8 +39,8 @@ const (
 	workers = 8
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
-	// strayLimit bounds how many objects with stray marks are remembered.
-	strayLimit = 10_000
+	// cleanedLimit bounds Marker.cleaned. Beyond it, stray marks that an operator copies again are removed again.
+	cleanedLimit = 10_000
 	// calm is how often at most the text of a mark follows what it describes, and
 	// how often at most the same is written to an object on which somebody else
 	// undoes it. A mark that comes or goes does not wait.
@@ -71,7 +71,8 @@ type Options struct {
 	// Restore calls SetOverride for every override that is in force. It is called
 	// once, at the start.
 	Restore func(context.Context) error
-	// Bound is called when all marks that are known are bound to their objects. It must not block. May be nil.
+	// Bound is called when the informers have synced and every mark is bound to its object. It must not block. May
+	// be nil.
 	Bound func()
 	// OverrideGone is called when the target of an override was deleted, with the
 	// override's name. It must not block.
@@ -94,6 +95,8 @@ type known struct {
 	meta        *metav1.PartialObjectMetadata
 	sources     sets.Set[inventory.Source]
 	protections []*selection.Protection
+	// straySince is when the Marker first saw stray marks on the object; zero while it has none.
+	straySince time.Time
 }
 
 // Marker keeps the marks.
@@ -124,10 +127,9 @@ type Marker struct {
 	// last is the last write to each marked object.
 	last   map[target]written
 	probes map[schema.GroupResource]*probe
-	// strays has, by UID, since when an object is known to carry marks that are not bound to it; zero once they
-	// were removed.
-	strays *lru.Cache
-	// unbound are the objects whose marks are of before marks were bound to them.
+	// cleaned has the UIDs of objects from which the Marker removed stray marks.
+	cleaned *lru.Cache
+	// unbound are the objects with marks of a version that did not bind them; see marks.Unbound.
 	unbound sets.Set[types.UID]
 	// whileUsed are the Services that are protected while they are used, and
 	// traffic the EndpointSlices, watched once there is such a Service.
@@ -170,7 +172,7 @@ func New(o Options) *Marker {
 		last:            map[target]written{},
 		whileUsed:       map[types.UID]struct{}{},
 		probes:          map[schema.GroupResource]*probe{},
-		strays:          lru.New(strayLimit),
+		cleaned:         lru.New(cleanedLimit),
 		unbound:         sets.New[types.UID](),
 	}
 	m.watches = inventory.NewWatches(o.Metadata, m)
@@ -190,7 +192,7 @@ func (m *Marker) Wake() {
 	}
 }
 
-// Bound reports whether all marks are known, and bound to their objects.
+// Bound reports whether the informers have synced and every mark is bound to its object.
 func (m *Marker) Bound() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -199,8 +201,8 @@ func (m *Marker) Bound() bool {
 
 func (m *Marker) bound() bool { return m.allSynced() && len(m.unbound) == 0 }
 
-// noteUnbound keeps count of an object whose marks are not bound to it yet, or no longer there.
-func (m *Marker) noteUnbound(uid types.UID, unbound bool) {
+// setUnbound records whether an object has marks that are still to be bound, and calls Options.Bound after the last one.
+func (m *Marker) setUnbound(uid types.UID, unbound bool) {
 	before := m.bound()
 	if unbound {
 		m.unbound.Insert(uid)

@@ -158,8 +158,7 @@ func (m *Marker) usedByTraffic(k *known) bool {
 		return false
 	}
 	if m.traffic == nil || !m.traffic.HasSynced() {
-		marked := v1alpha1.MarkOf(k.meta, v1alpha1.InUseMark) != ""
-		return marked
+		return v1alpha1.MarkOf(k.meta, v1alpha1.InUseMark) != ""
 	}
 	found, err := m.traffic.GetIndexer().ByIndex(byService, k.meta.Namespace+"/"+k.meta.Name)
 	if err != nil {

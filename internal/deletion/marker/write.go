@@ -78,7 +78,7 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 		want[v1alpha1.HoldsProtectedMark] = before
 		m.queue.AddAfter(t, calm)
 	}
-	if len(want) == 0 && left(kind, o) || want.Equal(have) && !m.removesStray(t, o) {
+	if len(want) == 0 && labelsCopied(kind, o) || want.Equal(have) && !m.strayDue(t, o, k) {
 		return plan{}, false
 	}
 	if wait := m.pause(t, have, want); wait > 0 {
@@ -91,27 +91,20 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	return plan{kind: kind, object: o, want: want, ends: had && !has}, true
 }
 
-// removesStray says whether to remove marks that are not bound to the object. It does so once: an operator that copies
-// them there again is left alone.
-func (m *Marker) removesStray(t target, o *metav1.PartialObjectMetadata) bool {
-	if !marks.Stray(o) {
+// strayDue reports whether it is time to remove marks that are not bound to the object, and requeues the object while
+// it is not. Marks that were removed before and are there again stay: the operator that copies them would copy them
+// each time.
+func (m *Marker) strayDue(t target, o *metav1.PartialObjectMetadata, k *known) bool {
+	if k == nil || !marks.Stray(o) {
 		return false
 	}
-	seen, known := m.strays.Get(o.UID)
-	if !known {
-		m.strays.Add(o.UID, m.o.Clock.Now())
-		m.queue.AddAfter(t, m.o.Pauses.StrayMarks)
+	if _, removed := m.cleaned.Get(o.UID); removed {
 		return false
 	}
-	at := seen.(time.Time)
-	if at.IsZero() {
-		return false
-	}
-	if wait := m.o.Pauses.StrayMarks - m.o.Clock.Since(at); wait > 0 {
+	if wait := m.o.Pauses.StrayMarks - m.o.Clock.Since(k.straySince); wait > 0 {
 		m.queue.AddAfter(t, wait)
 		return false
 	}
-	m.strays.Add(o.UID, time.Time{})
 	return true
 }
 
@@ -161,8 +154,8 @@ func copied(kind inventory.Kind) bool {
 	return false
 }
 
-// left says whether an object's labels are left to the controller that copies them to it.
-func left(kind inventory.Kind, o *metav1.PartialObjectMetadata) bool {
+// labelsCopied reports whether a controller copies an object's labels to it from a Service.
+func labelsCopied(kind inventory.Kind, o *metav1.PartialObjectMetadata) bool {
 	return copied(kind) && policy.LeftToControllers(kind.GroupResource(), o)
 }
 
@@ -266,11 +259,13 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 		}
 		return err
 	}
+	if marks.Stray(p.object) {
+		m.cleaned.Add(out.UID, nil)
+	}
 	k := m.known[out.UID]
 	switch {
 	case k != nil && !older(out, k.meta):
-		k.meta = inventory.Strip(out)
-		m.noteUnbound(out.UID, marks.Unbound(out))
+		m.update(k, inventory.Strip(out))
 	case k == nil && len(p.want) > 0:
 		m.recent[out.UID] = p.want
 	}
