@@ -30,8 +30,11 @@ import (
 
 // noRequest says why none is in the table for a webhook.
 var noRequest = map[string]string{
-	"namespacelabel.hnc.x-k8s.io":   "it sets a label, and refuses nothing",
-	"other-namespaces.hnc.x-k8s.io": "it asks the same as namespaces.hnc.x-k8s.io, for the moment before the tree of a namespace shows",
+	"namespacelabel.hnc.x-k8s.io": "it sets a label, and refuses nothing",
+
+	"restored-namespaces.hnc.x-k8s.io": "it removes labels, and refuses nothing",
+	"restored-objects.hnc.x-k8s.io":    "it changes labels and annotations, and refuses nothing",
+	"other-namespaces.hnc.x-k8s.io":    "it asks the same as namespaces.hnc.x-k8s.io, for the moment before the tree of a namespace shows",
 }
 
 type rig struct {

@@ -115,6 +115,11 @@ func MarkOf(o metav1.Object, key string) string {
 // trees of namespaces; it is none of Marks, which are for deletions.
 const HasSubnamespacesMark = "holdfast.dev/has-subnamespaces"
 
+// RestoredCopyAnnotation is on an object that a user created with the label of a copy in a tree of namespaces, as from a
+// backup. Its value is the namespace of the source. The object is not copied to descendants, and unlike other objects it
+// does not keep a copy from taking its place.
+const RestoredCopyAnnotation = "holdfast.dev/restored-copy-of"
+
 const (
 	// BypassVerb is the RBAC verb, on a ResourceDeletionProtection by its name,
 	// that lets a user delete what it protects. A role that allows every verb does

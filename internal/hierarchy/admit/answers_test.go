@@ -112,6 +112,7 @@ func declared(t testing.TB, r *rig, o admit.WebhookOptions) (out []string) {
 
 func TestWebhooks_whatIsDeclared(t *testing.T) {
 	t.Parallel()
+	const created = "rolebindings.rbac.authorization.k8s.io CREATE, roles.rbac.authorization.k8s.io CREATE"
 	const roles = "rolebindings.rbac.authorization.k8s.io CREATE|UPDATE, roles.rbac.authorization.k8s.io CREATE|UPDATE"
 	r := newRig(t, "a")
 	want := []string{
@@ -121,12 +122,14 @@ func TestWebhooks_whatIsDeclared(t *testing.T) {
 		"Fail namespaces.hnc.x-k8s.io managed: namespaces DELETE",
 		"Ignore other-namespaces.hnc.x-k8s.io managed: namespaces DELETE",
 		"Ignore objects.hnc.x-k8s.io managed: configmaps CREATE|UPDATE, secrets CREATE|UPDATE, " + roles,
+		"mutating Ignore restored-namespaces.hnc.x-k8s.io everywhere: namespaces CREATE",
 		"mutating Ignore namespacelabel.hnc.x-k8s.io managed: namespaces CREATE|UPDATE",
+		"mutating Ignore restored-objects.hnc.x-k8s.io managed: configmaps CREATE, secrets CREATE, " + created,
 	}
 	if diff := cmp.Diff(want, declared(t, r, admit.WebhookOptions{Resources: resources("secrets", "configmaps", "secrets")})); diff != "" {
 		t.Errorf("webhooks (-want +got):\n%s", diff)
 	}
-	want[5] = "Ignore objects.hnc.x-k8s.io managed: " + roles
+	want[5], want[8] = "Ignore objects.hnc.x-k8s.io managed: "+roles, "mutating Ignore restored-objects.hnc.x-k8s.io managed: "+created
 	want = slices.Insert(want, 5, "Ignore new-namespaces.hnc.x-k8s.io everywhere: namespaces CREATE")
 	if diff := cmp.Diff(want, declared(t, r, admit.WebhookOptions{External: true})); diff != "" {
 		t.Errorf("with external namespaces (-want +got):\n%s", diff)

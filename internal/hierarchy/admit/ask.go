@@ -115,12 +115,15 @@ func settled(ctx context.Context, o *Options, w rules.World, namespaces ...strin
 	return w, nil
 }
 
-// cascading is the world in which a namespace allows cascading deletion, if its HierarchyConfiguration does. Who
-// allows it and deletes at once, as "kubectl hns delete -a" does, asks a moment before the watch has told of it.
-func cascading(ctx context.Context, o *Options, w rules.World, namespace string) (rules.World, error) {
+// waitCascading returns the state of the trees. If the HierarchyConfiguration of a namespace allows cascading deletion,
+// it waits until the informer has that.
+func waitCascading(ctx context.Context, o *Options, namespace string) (w rules.World, err error) {
 	allowed, err := allowsCascading(ctx, o.Client, namespace)
-	if err != nil || !allowed {
+	if err != nil {
 		return w, err
+	}
+	if !allowed {
+		return o.world()
 	}
 	err = wait.PollUntilContextTimeout(ctx, lookAgain, settling, true, func(context.Context) (bool, error) {
 		if w, err = o.world(); err != nil {
@@ -130,7 +133,7 @@ func cascading(ctx context.Context, o *Options, w rules.World, namespace string)
 		return in == nil || in.AllowCascadingDeletion, nil
 	})
 	if wait.Interrupted(err) {
-		return w, fmt.Errorf("%w: it is not known yet that the namespace %q allows cascading deletion", errStarting, namespace)
+		return w, fmt.Errorf("%w: the informer has not seen yet that the namespace %q allows cascading deletion", errStarting, namespace)
 	}
 	return w, err
 }

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
 // Copies of some kinds, as bodies of objects.
@@ -135,27 +138,38 @@ func write(t testing.TB, c client.Client, o *unstructured.Unstructured, subresou
 	return c.Patch(t.Context(), o, p)
 }
 
-// testNewCopies holds that nobody but Holdfast makes a copy, in any way.
+// testNewCopies tests that copies which users create become ordinary objects, as after a restore.
 func testNewCopies(t *testing.T, s *server) {
 	namespace := s.Namespace(t)
-	for _, tt := range []struct{ name, object, user, in, want string }{
-		{"by hand", roleCopy, "ann", namespace, byHand},
-		{"by a controller", deploymentCopy, "deployment-controller", namespace, byHand},
-		{"by Holdfast", roleCopy, "holdfast", namespace, "ok"},
-		{"of a custom resource", widgetCopy, "ann", namespace, byHand},
-		{"of a kind that is not copied", `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {hnc.x-k8s.io/inherited-from: a}}}`, "ann", namespace, "ok"},
-		{"in an excluded namespace", roleCopy, "ann", "kube-system", "ok"},
-		{"in an excluded namespace that does not say so", roleCopy, "ann", "excluded", "ok"},
+	created, restored := [2]string{"src", ""}, [2]string{"", "src"}
+	for _, tt := range []struct {
+		name, object, user, in string
+		want                   [2]string // what it is a copy of, and was
+	}{
+		{"by hand", roleCopy, "ann", namespace, restored},
+		{"by a controller", deploymentCopy, "deployment-controller", namespace, restored},
+		{"by Holdfast", roleCopy, "holdfast", namespace, created},
+		{"of a custom resource", widgetCopy, "ann", namespace, restored},
+		{"of a kind that is not copied", `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {hnc.x-k8s.io/inherited-from: src}}}`, "ann", namespace, created},
+		{"in an excluded namespace", roleCopy, "ann", "kube-system", created},
+		{"in an excluded namespace that does not say so", roleCopy, "ann", "excluded", created},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			o := parse(t, tt.object)
 			o.SetNamespace(tt.in)
 			o.SetGenerateName("new-")
-			said(t, "create", s.as(t, tt.user).Create(t.Context(), o.DeepCopy(), client.DryRunAll), tt.want)
+			generated := o.DeepCopy()
+			said(t, "create", s.as(t, tt.user).Create(t.Context(), generated, client.DryRunAll), "ok")
 			o.SetGenerateName("")
 			o.SetName("applied")
-			said(t, "apply", s.as(t, tt.user).Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.FieldOwner("test")), tt.want)
+			said(t, "apply", s.as(t, tt.user).Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.FieldOwner("test")), "ok")
+			for _, u := range []*unstructured.Unstructured{generated, o} {
+				from := [2]string{u.GetLabels()[hncv1alpha2.LabelInheritedFrom], u.GetAnnotations()[v1alpha1.RestoredCopyAnnotation]}
+				if from != tt.want {
+					t.Errorf("%s: it is a copy of %q and was one of %q, want %q", u.GetName(), from[0], from[1], tt.want)
+				}
+			}
 		})
 	}
 	t.Run("by a binding, whose labels land on the pod", func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -35,8 +36,9 @@ var (
 // answer is what a judge says.
 type answer struct {
 	rules.Verdict
-	// patch is for the object, if it may be written.
-	patch []byte
+	// mutated is the object to write instead; nil for the one in the request. The warning tells the user about it.
+	mutated *unstructured.Unstructured
+	warning string
 }
 
 // judge decides on the request of a webhook.
@@ -101,7 +103,7 @@ func (h *handler) handle(ctx context.Context, req *admissionv1.AdmissionRequest)
 		a.Denied = undecided(err, ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded))
 	}
 	if a.Denied == nil {
-		return patched(a.patch)
+		return patched(req, a)
 	}
 	log.FromContext(ctx).Info("Found a reason against a request", "webhook", h.name, "mode", mode, "user", req.UserInfo.Username,
 		"operation", req.Operation, "namespace", req.Namespace, "name", req.Name, "code", a.Denied.Code, "reason", a.Denied.Message)
@@ -129,10 +131,17 @@ func undecided(err error, late bool) *rules.Denial {
 	}
 }
 
-func patched(patch []byte) ctrladmission.Response {
+func patched(req *admissionv1.AdmissionRequest, a answer) ctrladmission.Response {
 	response := ctrladmission.Allowed("")
-	if patch != nil {
-		response.Patch, response.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
+	if a.mutated != nil {
+		raw, err := json.Marshal(a.mutated.Object)
+		if err != nil {
+			return ctrladmission.Errored(http.StatusInternalServerError, err)
+		}
+		response = ctrladmission.PatchResponseFromRaw(req.Object.Raw, raw)
+	}
+	if a.warning != "" {
+		response.Warnings = []string{a.warning}
 	}
 	return response
 }

@@ -39,14 +39,16 @@ type Handlers struct {
 	hierarchy, anchor, configuration        *handler
 	namespace, otherNamespace, newNamespace *handler
 	object, label                           *handler
+	restoredNamespace, restoredObject       *handler
 }
 
 // NewHandlers makes the Handlers.
 func NewHandlers(o Options) *Handlers {
 	closed := func(name string, j judge) *handler { return &handler{o: &o, name: name, judge: j} }
 	open := func(name string, j judge) *handler { return &handler{o: &o, name: name, judge: j, open: true} }
-	label := open(labelName, judgeLabel)
-	label.blind = true
+	blind := func(name string, j judge) *handler {
+		return &handler{o: &o, name: name, judge: j, open: true, blind: true}
+	}
 	return &Handlers{
 		hierarchy:      closed(hierarchyName, judgeHierarchy),
 		anchor:         closed(anchorName, judgeAnchor),
@@ -55,6 +57,9 @@ func NewHandlers(o Options) *Handlers {
 		otherNamespace: open(otherNamespaceName, judgeNamespace),
 		newNamespace:   open(newNamespaceName, judgeNamespace),
 		object:         open(objectName, judgeObject),
-		label:          label,
+		label:          blind(labelName, judgeLabel),
+
+		restoredNamespace: blind(restoredNamespaceName, judgeRestoredNamespace),
+		restoredObject:    blind(restoredObjectName, judgeRestoredObject),
 	}
 }

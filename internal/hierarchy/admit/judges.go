@@ -11,11 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
-	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 )
 
 // judgeHierarchy decides on a HierarchyConfiguration. Who gives it an owner lets the
@@ -74,13 +72,22 @@ func judgeAnchor(ctx context.Context, o *Options, req *admissionv1.AdmissionRequ
 		return answer{}, err
 	}
 	v := w.Anchor(rules.Operation(req.Operation), req.Namespace, a.Name, a.Spec)
-	if req.Operation == admissionv1.Delete && v.Denied != nil {
-		if w, err = cascading(ctx, o, w, a.Name); err != nil {
-			return answer{}, err
-		}
-		v = w.Anchor(rules.Delete, req.Namespace, a.Name, a.Spec)
+	return again(ctx, o, req, v, a.Name, func(w rules.World) rules.Verdict {
+		return w.Anchor(rules.Delete, req.Namespace, a.Name, a.Spec)
+	})
+}
+
+// again judges a refused deletion a second time once the informer has that the namespace allows cascading deletion, if
+// it does. "kubectl hns delete -a" allows it and deletes right after.
+func again(ctx context.Context, o *Options, req *admissionv1.AdmissionRequest, v rules.Verdict, namespace string, judge func(rules.World) rules.Verdict) (answer, error) {
+	if req.Operation != admissionv1.Delete || v.Denied == nil {
+		return answer{Verdict: v}, nil
 	}
-	return answer{Verdict: v}, nil
+	w, err := waitCascading(ctx, o, namespace)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{Verdict: judge(w)}, nil
 }
 
 // rawOf is the object, or for a delete the one that was.
@@ -109,13 +116,9 @@ func judgeNamespace(ctx context.Context, o *Options, req *admissionv1.AdmissionR
 		name, metas[i] = p.Name, rules.Meta{Labels: p.Labels, Annotations: p.Annotations}
 	}
 	v := w.Namespace(rules.Operation(req.Operation), name, metas[0], metas[1])
-	if req.Operation == admissionv1.Delete && v.Denied != nil {
-		if w, err = cascading(ctx, o, w, name); err != nil {
-			return answer{}, err
-		}
-		v = w.Namespace(rules.Delete, name, metas[0], metas[1])
-	}
-	return answer{Verdict: v}, nil
+	return again(ctx, o, req, v, name, func(w rules.World) rules.Verdict {
+		return w.Namespace(rules.Delete, name, metas[0], metas[1])
+	})
 }
 
 // judgeObject decides on an object of a kind that is copied.
@@ -151,24 +154,4 @@ func object(raw []byte) (*unstructured.Unstructured, error) {
 		return nil, nil
 	}
 	return &unstructured.Unstructured{Object: content}, nil
-}
-
-// judgeLabel adds the label that says that a namespace is managed, so that it has it
-// from the start. Without an answer it gets the label a moment later.
-func judgeLabel(_ context.Context, o *Options, req *admissionv1.AdmissionRequest) (answer, error) {
-	var p metav1.PartialObjectMetadata
-	if err := decode(req.Object.Raw, &p); err != nil {
-		return answer{}, err
-	}
-	w := rules.World{Tree: tree.New(o.Settings().Tree(false))}
-	if p.Name == "" || !w.IncludedLabel(p.Name, rules.Meta{Labels: p.Labels}) {
-		return answer{}, nil
-	}
-	const key, value = hncv1alpha2.LabelIncludedNamespace, hncv1alpha2.ValueTrue
-	add := map[string]any{"op": "add", "path": "/metadata/labels/hnc.x-k8s.io~1included-namespace", "value": value}
-	if len(p.Labels) == 0 {
-		add["path"], add["value"] = "/metadata/labels", map[string]string{key: value}
-	}
-	patch, err := json.Marshal([]any{add})
-	return answer{patch: patch}, err
 }

@@ -138,11 +138,12 @@ func testNewNamespaces(t *testing.T, s *server) {
 		{"one with labels", "{name: new-2, labels: {a: b}}", "ann", "ok", "true"},
 		{"one with a name that is made up", "{generateName: new-}", "ann", "ok", ""},
 		{"a managed one that says so", "{name: new-3, labels: {" + included + `: "true"}}`, "ann", "ok", "true"},
-		{"a managed one that says no", "{name: new-4, labels: {" + included + `: "no"}}`, "ann", `403 "new-4" is managed`, ""},
-		{"one with a tree label", "{name: new-5, labels: {new-5.tree.hnc.x-k8s.io/depth: '0'}}", "ann", "403 cannot be changed: new-5.tree", ""},
+		{"a managed one that says no", "{name: new-4, labels: {" + included + `: "no"}}`, "ann", "ok", "true"},
+		{"one with a tree label", "{name: new-5, labels: {new-5.tree.hnc.x-k8s.io/depth: '0'}}", "ann", "ok", "true"},
 		{"one with a tree label by Holdfast", "{name: new-6, labels: {new-6.tree.hnc.x-k8s.io/depth: '0'}}", "holdfast", "ok", ""},
-		{"one that says that it is excluded", "{name: new-7, labels: {" + excluded + `: "true"}}`, "ann", `403 "new-7" is not in the list`, ""},
-		{"one with the mark", "{name: new-8, labels: {" + marked + `: "true"}}`, "ann", "403 by Holdfast alone", ""},
+		{"one that says that it is excluded", "{name: new-7, labels: {" + excluded + `: "true"}}`, "ann", "ok", "true"},
+		{"one with the mark", "{name: new-8, labels: {" + marked + `: "true"}}`, "ann", "ok", "true"},
+		{"one with a generated name that says no", "{generateName: new-, labels: {" + included + `: "no"}}`, "ann", `403 is managed`, ""},
 		{"an external one", "{name: new-9, annotations: {hnc.x-k8s.io/managed-by: other}}", "ann", "ok", "true"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,6 +152,11 @@ func testNewNamespaces(t *testing.T, s *server) {
 			said(t, tt.name, s.as(t, tt.user).Create(t.Context(), u, client.DryRunAll), tt.want)
 			if got := u.GetLabels()[included]; tt.want == "ok" && got != tt.label {
 				t.Errorf("the label is %q, want %q", got, tt.label)
+			}
+			for key := range u.GetLabels() {
+				if tt.user == "ann" && (strings.Contains(key, "tree.hnc") || key == marked || key == excluded) {
+					t.Errorf("it has the label %s", key)
+				}
 			}
 		})
 	}

@@ -100,6 +100,10 @@ func testOutage(t *testing.T, s *server) {
 		}
 		said(t, "a tree label through finalize", finalize(t, ann, b, map[string]string{a.GetName() + ".tree.hnc.x-k8s.io/depth": ""}), "403 cannot be changed")
 	})
+	t.Run("a namespace with labels that are trusted is not created", func(t *testing.T) {
+		restored := parse(t, "{apiVersion: v1, kind: Namespace, metadata: {name: restored, labels: {"+a.GetName()+".tree.hnc.x-k8s.io/depth: '1'}}}")
+		said(t, "create", ann.Create(t.Context(), restored), "403 cannot be changed")
+	})
 	t.Run("unrelated writes go on, in all namespaces", func(t *testing.T) {
 		for _, in := range []string{a.GetName(), b.GetName(), "kube-system", "excluded", "holdfast-system", "default"} {
 			// A Secret in Holdfast's own namespace too: in it is the certificate of
@@ -166,7 +170,7 @@ func testMutatingIsOwned(t *testing.T, s *server) {
 		gomega.NewWithT(t).Eventually(func() int {
 			s.reconcile(t)
 			return webhooks()
-		}, "180s", "100ms").Should(gomega.Equal(1), "after it was %s", what)
+		}, "180s", "100ms").Should(gomega.Equal(3), "after it was %s", what)
 	}
 	anchor := parse(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: holdfast-anchor}}")
 	said(t, "delete the anchor", s.as(t, "ann").Delete(t.Context(), anchor), "ok")

@@ -199,20 +199,43 @@ func (s *server) reconcile(t *testing.T) {
 func (s *server) waitInstalled(t *testing.T) {
 	t.Helper()
 	probes := []string{
-		"{apiVersion: v1, kind: Secret, metadata: {name: probe, namespace: default, labels: {hnc.x-k8s.io/inherited-from: a}}}",
-		"{apiVersion: v1, kind: Namespace, metadata: {name: probe, labels: {a.tree.hnc.x-k8s.io/depth: '1'}}}",
 		"{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchicalResourceQuota, metadata: {name: probe, namespace: default}}",
 		"{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchyConfiguration, metadata: {name: hierarchy, namespace: excluded}, spec: {}}",
 		"{apiVersion: hnc.x-k8s.io/v1alpha2, kind: SubnamespaceAnchor, metadata: {name: kube-system, namespace: default}}",
 		"{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HNCConfiguration, metadata: {name: config}, spec: {resources: [{resource: roads}]}}",
 		"{apiVersion: v1, kind: Secret, metadata: {name: probe, namespace: default, annotations: {propagate.hnc.x-k8s.io/none: perhaps}}}",
 	}
+	const trusted = "labels: {hnc.x-k8s.io/inherited-from: a, a.tree.hnc.x-k8s.io/depth: '1'}"
+	restored := []string{
+		"{apiVersion: v1, kind: Secret, metadata: {name: probe, namespace: default, " + trusted + "}}",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: probe, " + trusted + "}}",
+	}
+	changed := []string{
+		"{apiVersion: v1, kind: Secret, metadata: {name: installed, namespace: default, " + trusted + "}}",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: excluded, " + trusted + "}}",
+	}
 	s.Apply(t, "", "{apiVersion: v1, kind: Namespace, metadata: {name: excluded}}")
+	s.Apply(t, "", "{apiVersion: v1, kind: Secret, metadata: {name: installed, namespace: default}}")
 	gomega.NewWithT(t).Eventually(func() error {
 		for _, p := range probes {
 			err := s.Client.Create(t.Context(), parse(t, p), client.DryRunAll)
 			if err == nil || !strings.Contains(err.Error(), "denied") {
 				return fmt.Errorf("%s: %w", p, errors.Join(err, errors.New("it is not refused")))
+			}
+		}
+		for _, p := range changed {
+			o := parse(t, p)
+			if err := s.Client.Update(t.Context(), o, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "denied") {
+				return fmt.Errorf("an update to %s: %w", p, errors.Join(err, errors.New("it is not refused")))
+			}
+		}
+		for _, p := range restored {
+			o := parse(t, p)
+			if err := s.Client.Create(t.Context(), o, client.DryRunAll); err != nil {
+				return fmt.Errorf("%s: %w", p, err)
+			}
+			if len(o.GetLabels()) == 2 {
+				return fmt.Errorf("%s: it keeps its labels", p)
 			}
 		}
 		return nil

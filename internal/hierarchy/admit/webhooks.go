@@ -13,13 +13,14 @@ import (
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 )
 
-// Names of the webhooks, which users see in refusals. Those that HNC had have its
-// names; the two others are about namespaces that it asked about under one.
+// Names of the webhooks, which users see in refusals. HNC's have its names. It had one for all namespaces where there
+// are three here, and none for what is restored.
 const (
 	hierarchyName     = "hierarchyconfigurations.hnc.x-k8s.io"
 	anchorName        = "subnamespaceanchors.hnc.x-k8s.io"
@@ -31,6 +32,9 @@ const (
 	newNamespaceName   = "new-namespaces.hnc.x-k8s.io"
 	objectName         = "objects.hnc.x-k8s.io"
 	labelName          = "namespacelabel.hnc.x-k8s.io"
+
+	restoredNamespaceName = "restored-namespaces.hnc.x-k8s.io"
+	restoredObjectName    = "restored-objects.hnc.x-k8s.io"
 )
 
 const (
@@ -110,11 +114,20 @@ func (h *Handlers) Webhooks(o WebhookOptions) []admission.Webhook {
 			name: newNamespaceName, path: "/validate-v1-namespace-new", handler: h.newNamespace, off: !o.External, rules: namespaces(create),
 		},
 		{
-			name: objectName, path: "/validate-objects", handler: h.object, managed: true, rules: objectRules(o.Resources),
+			name: objectName, path: "/validate-objects", handler: h.object, managed: true, rules: objectRules(o.Resources, create, update),
 			// An object with finalizers is not copied yet.
 			conditions: []admissionregistrationv1.MatchCondition{changes("metadata.labels", "metadata.annotations", "metadata.finalizers")},
 			objects: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: hncv1alpha2.LabelInheritedFrom, Operator: metav1.LabelSelectorOpDoesNotExist}, // the policy has those
+			}},
+		},
+		{
+			// The API server calls webhooks in this order, so this one comes before the label that the next one adds.
+			name: restoredNamespaceName, path: "/mutate-restored-namespace", handler: h.restoredNamespace, mutating: true, rules: namespaces(create),
+			conditions: []admissionregistrationv1.MatchCondition{{
+				Name: "trusted-labels",
+				Expression: labels("object") + ".exists(k, k.contains(" + cel.String(hncv1alpha2.LabelTreeDepthSuffix) + ") || k in " +
+					cel.Strings([]string{v1alpha1.HasSubnamespacesMark, hncv1alpha2.LabelIncludedNamespace, hncv1alpha2.LabelExcludedNamespace}) + ")",
 			}},
 		},
 		{
@@ -124,6 +137,13 @@ func (h *Handlers) Webhooks(o WebhookOptions) []admission.Webhook {
 				{Name: "named", Expression: "object.metadata.?name.orValue('') != ''"},
 				{Name: "unlabelled", Expression: "!(" + cel.String(hncv1alpha2.LabelIncludedNamespace) + " in " + labels("object") + ")"},
 			},
+		},
+		{
+			name: restoredObjectName, path: "/mutate-restored-object", handler: h.restoredObject, managed: true, mutating: true,
+			rules: objectRules(o.Resources, create),
+			objects: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: hncv1alpha2.LabelInheritedFrom, Operator: metav1.LabelSelectorOpExists},
+			}},
 		},
 	}
 	out := make([]admission.Webhook, 0, len(all))
@@ -165,10 +185,10 @@ func (w webhook) declare(o WebhookOptions) admission.Webhook {
 
 // objectRules are about all kinds that are copied, by the resources that they really
 // have.
-func objectRules(resources []schema.GroupResource) (out []admissionregistrationv1.RuleWithOperations) {
+func objectRules(resources []schema.GroupResource, operations ...admissionregistrationv1.OperationType) (out []admissionregistrationv1.RuleWithOperations) {
 	groups, byGroup := copied(resources)
 	for _, g := range groups {
-		out = append(out, rule(g, byGroup[g], admissionregistrationv1.Create, admissionregistrationv1.Update))
+		out = append(out, rule(g, byGroup[g], operations...))
 	}
 	return out
 }

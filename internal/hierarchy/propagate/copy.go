@@ -109,7 +109,7 @@ func own(key string) bool { return mark(key) || protects(key) }
 
 func mark(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	return domain == holdfastv1alpha1.GroupName && !protects(key)
+	return domain == holdfastv1alpha1.GroupName && !protects(key) && key != holdfastv1alpha1.RestoredCopyAnnotation
 }
 
 func protects(key string) bool {

@@ -69,7 +69,7 @@ func (s *Sources) winner(t *tree.Tree, k Key, namespace string, mode hncv1alpha2
 }
 
 // Overwritten are the namespaces below a source in which a source of the same key
-// would give way to it, in order.
+// would give way to it, in order. Restored copies do not count.
 func (s *Sources) Overwritten(t *tree.Tree, source *Source) []string {
 	mode := s.rules.Mode(source.Kind)
 	if !s.rules.Copies(source.Kind) {
@@ -78,7 +78,7 @@ func (s *Sources) Overwritten(t *tree.Tree, source *Source) []string {
 	list, _ := s.byKey.Get(source.text())
 	var out []string
 	for _, other := range list {
-		if t.IsAncestor(source.Namespace, other.Namespace) && source.Eligible(mode, t.Get(other.Namespace).Labels) {
+		if !other.Restored && t.IsAncestor(source.Namespace, other.Namespace) && source.Eligible(mode, t.Get(other.Namespace).Labels) {
 			out = append(out, other.Namespace)
 		}
 	}

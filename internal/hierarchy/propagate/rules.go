@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	holdfastv1alpha1 "github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
 // Rules are what the configuration says about all copies.
@@ -81,6 +82,12 @@ func (o Object) IsCopy() bool {
 	return found
 }
 
+// Restored reports whether the object is a copy that was restored from a backup.
+func (o Object) Restored() bool {
+	_, found := o.Annotations[holdfastv1alpha1.RestoredCopyAnnotation]
+	return found
+}
+
 // openshiftDescription is on what OpenShift makes in each of its projects.
 const openshiftDescription = "openshift.io/description"
 
@@ -103,6 +110,9 @@ func (r Rules) neverCopied(o Object) string {
 		if o.Name == "istio-ca-root-cert" || o.Name == "kube-root-ca.crt" {
 			return "there is a ConfigMap of this name in every namespace"
 		}
+	}
+	if o.Restored() {
+		return "it has the annotation " + holdfastv1alpha1.RestoredCopyAnnotation
 	}
 	if _, found := o.Annotations[openshiftDescription]; found {
 		return "it has the annotation " + openshiftDescription

@@ -34,13 +34,15 @@ type Source struct {
 	// Held says that the object has finalizers: no copies are made or changed, and
 	// those that are there stay.
 	Held bool
+	// Restored says that the object was a copy when it was backed up, and gives way to a source above it.
+	Restored bool
 
 	exceptions Exceptions
 }
 
 // NewSource reads an object.
 func (r Rules) NewSource(o Object) *Source {
-	s := &Source{Key: Key{o.Kind, o.Name}, Namespace: o.Namespace, Held: o.Finalizers, Excluded: r.neverCopied(o)}
+	s := &Source{Key: Key{o.Kind, o.Name}, Namespace: o.Namespace, Held: o.Finalizers, Restored: o.Restored(), Excluded: r.neverCopied(o)}
 	s.exceptions, s.Problem = ParseExceptions(o.Annotations)
 	return s
 }

@@ -135,6 +135,9 @@ func (w World) overwritten(after *tree.Tree, root string) []string {
 	var out []string
 	for _, namespace := range append([]string{root}, after.Descendants(root)...) {
 		for _, k := range w.Sources.In(namespace) {
+			if w.Sources.Get(k, namespace).Restored {
+				continue
+			}
 			before := w.above(w.Tree, k, namespace)
 			for _, a := range w.above(after, k, namespace) {
 				if !slices.Contains(before, a) {
