@@ -35,7 +35,7 @@ func read[T any](t *testing.T, text string) *T {
 func factsOf(t *testing.T, id object.ID, metadata string, gone bool) *Facts {
 	t.Helper()
 	f := &Facts{ID: id, Meta: read[metav1.PartialObjectMetadata](t, `metadata: {`+metadata+`}`)}
-	f.Meta.Name, f.Meta.Namespace = id.Name, id.Namespace
+	f.Meta.Name, f.Meta.Namespace, f.Meta.UID = id.Name, id.Namespace, "u"
 	var rs *configsyncv1beta1.RootSync
 	if !gone {
 		rs = read[configsyncv1beta1.RootSync](t, `metadata: {name: shop, namespace: config-management-system}`)
@@ -136,7 +136,7 @@ func TestAnswer(t *testing.T) {
 		},
 		{
 			name: "the owner is another RootSync than the one that wrote it", id: namespace, by: ByRootSync, want: "RootSync older (declared)",
-			metadata: marks(namespace, `, holdfast.dev/claims: "declared rootsync/config-management-system/older 2026-11-01T00:00:00Z, implicit rootsync/config-management-system/shop 2026-11-02T00:00:00Z"`),
+			metadata: marks(namespace, `, holdfast.dev/claims: "of u, declared rootsync/config-management-system/older 2026-11-01T00:00:00Z, implicit rootsync/config-management-system/shop 2026-11-02T00:00:00Z"`),
 		},
 		{name: "a namespace of Flux", id: namespace, metadata: `labels: {kustomize.toolkit.fluxcd.io/name: apps}`, by: ByTool, want: "Flux Kustomization apps (by its marks)"},
 		{name: "a namespace of nobody", id: namespace, by: ByNobody, want: "nobody that left a mark"},
@@ -158,7 +158,7 @@ func TestAnswer(t *testing.T) {
 
 func TestAnswer_unreadable(t *testing.T) {
 	t.Parallel()
-	got := Of(factsOf(t, namespace, `annotations: {holdfast.dev/claims: x}`, false))
+	got := Of(factsOf(t, namespace, `annotations: {holdfast.dev/claims: "of u, x"}`, false))
 	if got.Owner.By != ByUnknown || !strings.Contains(got.Namespace.Why, "holdfast.dev/claims cannot be read") {
 		t.Errorf("got %+v and %+v", got.Owner, got.Namespace)
 	}
@@ -227,7 +227,7 @@ web (Update of status):
 		{
 			name: "a namespace with claims, in a tree", id: namespace,
 			metadata: `labels: {a.tree.hnc.x-k8s.io/depth: "0", acme.tree.hnc.x-k8s.io/depth: "1", all.tree.hnc.x-k8s.io/depth: "2", bad.tree.hnc.x-k8s.io/depth: x}, annotations: {hnc.x-k8s.io/subnamespace-of: acme,
-				holdfast.dev/claims: "subnamespace anchor/acme -, declared rootsync/config-management-system/shop 2026-11-01T00:00:00Z"}`,
+				holdfast.dev/claims: "of u, subnamespace anchor/acme -, declared rootsync/config-management-system/shop 2026-11-01T00:00:00Z"}`,
 			want: `owner: RootSync shop (declared)
   namespace:   a: rootsync/config-management-system/shop owns it (declared): declared goes before subnamespace; others that claim it: anchor/acme (subnamespace)
   claims:      declared     rootsync/config-management-system/shop, since 2026-11-01T00:00:00Z

@@ -92,7 +92,7 @@ func namespaceOf(t *testing.T, annotations string) space {
 		annotations = marks + `":root_shop", configmanagement.gke.io/source-path: n.yaml`
 	}
 	o := &metav1.PartialObjectMetadata{}
-	if err := yaml.UnmarshalStrict([]byte(`metadata: {name: "n", annotations: {`+annotations+`}}`), o); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(`metadata: {name: "n", uid: u, annotations: {`+annotations+`}}`), o); err != nil {
 		t.Fatal(err)
 	}
 	return space{live: o}
@@ -125,7 +125,7 @@ func TestJudge(t *testing.T) {
 		{name: "it does not declare one any more that another needs", has: "n", others: "n/b", space: "shop declares", stay: "namespace still in use: n, by RootSync old"},
 		{
 			name: "it does not declare one any more that another claims", has: "n", others: "n/b", owner: "old", claims: true,
-			space: `holdfast.dev/claims: "implicit rootsync/config-management-system/old 2026-11-01T00:00:00Z, declared rootsync/config-management-system/shop 2026-11-05T00:00:00Z"`,
+			space: `holdfast.dev/claims: "of u, implicit rootsync/config-management-system/old 2026-11-01T00:00:00Z, declared rootsync/config-management-system/shop 2026-11-05T00:00:00Z"`,
 		},
 		{name: "it does not declare one any more that an anchor made", has: "n", space: "hnc.x-k8s.io/subnamespace-of: acme", stay: "namespace still in use: n, by anchor/acme (subnamespace)"},
 		{name: "nobody may look", declares: "n/a", space: "unread", stay: "namespace still in use: n"},
@@ -157,7 +157,7 @@ func TestJudge(t *testing.T) {
 
 func TestJudge_unreadable(t *testing.T) {
 	t.Parallel()
-	s := inputOf(t, "n", "", "").judge(map[string]space{"n": namespaceOf(t, "holdfast.dev/claims: x")})
+	s := inputOf(t, "n", "", "").judge(map[string]space{"n": namespaceOf(t, `holdfast.dev/claims: "of u, x"`)})
 	if s.withheld["n"] == nil || !strings.Contains(s.inUse(object.NamespaceID("n")), "nobody knows whom") {
 		t.Errorf("got %v, %q", s.withheld, s.inUse(object.NamespaceID("n")))
 	}

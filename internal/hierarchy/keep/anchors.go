@@ -77,8 +77,8 @@ func waits(p *world.AnchorPlan) bool {
 		(p.DeletesSubnamespace || p.Subnamespace != nil && p.Subnamespace.DeletionTimestamp != nil)
 }
 
-// born is the subnamespace of an anchor as it should be from its first moment, so
-// that what goes by its labels never misses one.
+// born returns the subnamespace of an anchor with all its labels, so that what selects by them never misses it. Its claim
+// is not bound to it, since it has no UID yet; it tells the next leader that Holdfast created it, see world.unfinished.
 func born(p *world.AnchorPlan) *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: p.Anchor.Name,

@@ -146,7 +146,8 @@ func TestLets(t *testing.T) {
 			p.Anchor.Namespace = "parent"
 			p.Subnamespace.Annotations = map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: "parent"}
 			if tt.claims != "" {
-				p.Subnamespace.Annotations[v1alpha1.ClaimsAnnotation] = tt.claims
+				p.Subnamespace.UID = "1"
+				p.Subnamespace.Annotations[v1alpha1.ClaimsAnnotation] = "of 1, " + tt.claims
 			}
 			got, err := lets(p)
 			if got != tt.lets || (err != nil) != tt.fails {

@@ -259,7 +259,7 @@ func unfinished(ns *corev1.Namespace, o *tree.Outcome) bool {
 			return c.Status != corev1.ConditionTrue
 		}
 	}
-	// Holdfast makes subnamespaces with all their labels. HNC's carry no claim.
+	// Holdfast creates subnamespaces with all their labels, and with a claim. HNC's have none.
 	return o.Subnamespace && ns.Annotations[v1alpha1.ClaimsAnnotation] != ""
 }
 

@@ -32,6 +32,9 @@
 //   - A claim of a kind that this version does not know is kept, comes last, and
 //     still keeps the namespace from being nobody's.
 //
+// The annotation begins with the UID of the Namespace. On a Namespace with another UID, such as one that was restored
+// from a backup, it has no effect: marks count, and each RootSync claims again.
+//
 // An annotation that cannot be read decides nothing and is not written to: who
 // reads it does nothing to the namespace and says so.
 package ownership

@@ -109,7 +109,8 @@ func (e *InvalidError) Error() string {
 func (e *InvalidError) Unwrap() error { return e.Err }
 
 func read(o metav1.Object) (Claims, error) {
-	written, err := Parse(o.GetAnnotations()[v1alpha1.ClaimsAnnotation])
+	text, _ := bound(o)
+	written, err := Parse(text)
 	if err != nil {
 		return Claims{}, &InvalidError{Namespace: o.GetName(), Err: err}
 	}

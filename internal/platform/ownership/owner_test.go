@@ -39,7 +39,10 @@ var (
 	}
 )
 
-// namespace n has the marks that are named, and an annotation unless it is empty.
+// binds binds claims to namespace.
+const binds = "of u, "
+
+// namespace n has the marks that are named, and claims unless they are empty.
 func namespace(named, annotation string) *metav1.ObjectMeta {
 	o := &metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{}, Annotations: map[string]string{}}
 	for name := range strings.FieldsSeq(named) {
@@ -47,7 +50,7 @@ func namespace(named, annotation string) *metav1.ObjectMeta {
 		maps.Copy(o.Annotations, markAnnotations[name])
 	}
 	if annotation != "" {
-		o.Annotations[v1alpha1.ClaimsAnnotation] = annotation
+		o.Annotations[v1alpha1.ClaimsAnnotation] = binds + annotation
 	}
 	return o
 }
@@ -215,7 +218,7 @@ func FuzzMarks(f *testing.F) {
 	f.Add("", ":root_", ":", ", ", " ")
 	f.Add("n", "\xff", "a:/Namespace:x/n", "found", "é")
 	f.Fuzz(func(t *testing.T, name, manager, tracking, parent, release string) {
-		o := &metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		o := &metav1.ObjectMeta{Name: name, UID: "u", Labels: map[string]string{
 			"app.kubernetes.io/managed-by": "Helm", "kustomize.toolkit.fluxcd.io/name": release, "helm.toolkit.fluxcd.io/name": parent,
 		}, Annotations: map[string]string{
 			"configmanagement.gke.io/managed": "enabled", "configsync.gke.io/resource-id": "_namespace_" + name, "configsync.gke.io/manager": manager,
@@ -226,7 +229,7 @@ func FuzzMarks(f *testing.F) {
 			t.Fatalf("got %v, %v", w, err)
 		}
 		marks := ownership.Marks(o)
-		claims, err := ownership.Parse(w.Annotation)
+		claims, err := ownership.Parse(strings.TrimPrefix(w.Annotation, binds))
 		if err != nil || len(claims.All()) != len(marks)+1 {
 			t.Errorf("%v became %q: %v", marks, w.Annotation, err)
 		}

@@ -54,7 +54,7 @@ func Rewrite(o metav1.Object, change Change, now time.Time) (*Write, error) {
 	if _, err := Parse(text); err != nil {
 		return nil, fmt.Errorf("claims on namespace %s cannot be written: %w", o.GetName(), err)
 	}
-	if sameWithout(next, marks) {
+	if text = binding(o.GetUID()) + text; sameWithout(next, marks) {
 		text = ""
 	}
 	if text == o.GetAnnotations()[v1alpha1.ClaimsAnnotation] {

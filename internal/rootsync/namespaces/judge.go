@@ -141,7 +141,7 @@ func Judge(live metav1.Object, stakes Stakes, now time.Time) (Ruling, error) {
 		return Ruling{}, err
 	}
 	r := newRuling(live, verdict, stakes)
-	if !stakes.declared() && live.GetAnnotations()[v1alpha1.ClaimsAnnotation] == "" {
+	if !stakes.declared() && !ownership.Written(live) {
 		r.Owner = maker(live, stakes)
 		return r, nil
 	}
@@ -215,7 +215,7 @@ func rewrite(live metav1.Object, stakes Stakes, now time.Time) (*ownership.Write
 	if err != nil {
 		return nil, nil, err
 	}
-	seen := &metav1.ObjectMeta{Name: live.GetName(), Labels: live.GetLabels(), Annotations: maps.Clone(live.GetAnnotations())}
+	seen := &metav1.ObjectMeta{Name: live.GetName(), UID: live.GetUID(), Labels: live.GetLabels(), Annotations: maps.Clone(live.GetAnnotations())}
 	if w != nil {
 		metav1.SetMetaDataAnnotation(seen, v1alpha1.ClaimsAnnotation, w.Annotation)
 	}

@@ -38,6 +38,9 @@ func stakes(t *testing.T, text string) Stakes {
 	return out
 }
 
+// binds binds claims to namespace.
+const binds = "of 1, "
+
 // namespace reads "nothing", or words: "there", "gone" (being deleted), "of x" and
 // "declared-by x" (marks of Config Sync), "flux", "anchor", and after a "|" claims.
 func namespace(t *testing.T, text string) metav1.Object {
@@ -67,7 +70,7 @@ func namespace(t *testing.T, text string) metav1.Object {
 		}
 	}
 	if claims != "" {
-		o.Annotations[v1alpha1.ClaimsAnnotation] = written(claims)
+		o.Annotations[v1alpha1.ClaimsAnnotation] = binds + written(claims)
 	}
 	return o
 }
@@ -165,7 +168,7 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%s\n%s", diff, r.Why)
 			}
 			if tt.claims != "" && r.Write != nil && !strings.Contains(tt.live, "flux") {
-				if diff := cmp.Diff(written(tt.claims), r.Write.Annotation); diff != "" {
+				if diff := cmp.Diff(binds+written(tt.claims), r.Write.Annotation); diff != "" {
 					t.Error(diff)
 				}
 			}
@@ -175,7 +178,7 @@ func TestJudge(t *testing.T) {
 
 func TestJudge_whatCannotBeReadDecidesNothing(t *testing.T) {
 	t.Parallel()
-	o := &metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{v1alpha1.ClaimsAnnotation: "nonsense"}}
+	o := &metav1.ObjectMeta{Name: "shop", UID: "1", Annotations: map[string]string{v1alpha1.ClaimsAnnotation: binds + "nonsense"}}
 	if _, err := Judge(o, stakes(t, "a declares 1"), epoch); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("got %v", err)
 	}

@@ -155,7 +155,7 @@ func TestJudge_isTheSameForEveryOrder(t *testing.T) {
 
 // text is what is written when somebody declares a namespace that none had found.
 func (s Stakes) text() string {
-	var list string
+	list := binds
 	for i, c := range s.claims() {
 		if i > 0 {
 			list += ", "

@@ -13,19 +13,19 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 )
 
 // PolicyName is the name of the policy that Policy makes.
 const PolicyName = "holdfast-claims"
 
-// Policy lets these users alone, the identities of the guard and of the sync, set
-// or change the annotation with the claims, on every path that changes the
-// metadata of a Namespace. It holds while Holdfast is down. Who may unprotect may
-// take the annotation away as a whole, so that there is a way when it cannot be
-// read or Holdfast is gone; what marks do not say is then claimed anew.
+// Policy refuses every update of a Namespace, through any of its endpoints, that binds claims to it or changes claims that
+// are bound to it, unless one of users sends it: the guard and the sync. It holds while Holdfast is down. A user with the
+// verb unprotect may remove the annotation, for the case that it cannot be read or Holdfast is gone; then each RootSync
+// claims again.
 //
-// No selector finds an annotation, so this looks at each write of a Namespace.
-// What leaves the annotation as it is passes.
+// A CREATE is never refused: the API server generates the UID after it got the request, so claims are not bound to the
+// new Namespace. Selectors do not match annotations, so the policy evaluates every update of a Namespace.
 func Policy(mode configv1alpha1.Mode, users []string) admission.Policy {
 	value := func(object string) string {
 		return object + ".metadata.?annotations[" + cel.String(v1alpha1.ClaimsAnnotation) + "].orValue('')"
@@ -37,7 +37,7 @@ func Policy(mode configv1alpha1.Mode, users []string) admission.Policy {
 			MatchConstraints: &admissionregistrationv1.MatchResources{
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
 						Rule: admissionregistrationv1.Rule{
 							APIGroups: []string{""}, APIVersions: []string{"*"},
 							Resources: []string{"namespaces", "namespaces/status", "namespaces/finalize"},
@@ -46,14 +46,14 @@ func Policy(mode configv1alpha1.Mode, users []string) admission.Policy {
 				}},
 			},
 			Variables: []admissionregistrationv1.Variable{
-				{Name: "old", Expression: "request.operation == 'UPDATE' ? " + value("oldObject") + " : ''"},
+				{Name: "old", Expression: value("oldObject")},
 				{Name: "new", Expression: value("object")},
 				admission.MayUnprotect(),
 			},
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "variables.new == variables.old || request.userInfo.?username.orValue('') in " + cel.Strings(users) +
+				Expression: "variables.new == variables.old || !(" + ownership.Bound("oldObject") + " || " + ownership.Bound("object") + ") || request.userInfo.?username.orValue('') in " + cel.Strings(users) +
 					" || variables.new == '' && variables.mayUnprotect",
-				Message: fmt.Sprintf("the annotation %s is written by Holdfast alone; leave it out, and write it back as it was when you change the Namespace. "+
+				Message: fmt.Sprintf("the annotation %s is written by Holdfast alone: keep it as it is when you change the Namespace. "+
 					"Taking it away needs the RBAC verb %q on %s.%s, cluster-wide",
 					v1alpha1.ClaimsAnnotation, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName),
 			}},

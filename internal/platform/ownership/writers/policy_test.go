@@ -56,14 +56,21 @@ func install(t *testing.T, e *testkit.Env) {
 			_ = client.IgnoreNotFound(e.Client.Delete(context.WithoutCancel(t.Context()), o))
 		})
 	}
+	ns := e.Namespace(t)
+	probe := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
 	gomega.NewWithT(t).Eventually(func() error {
-		return e.Client.Create(t.Context(), named("test-claims-probe", claim), client.DryRunAll)
+		return e.Client.Patch(t.Context(), probe, annotate(of(t, e, ns, claim)), client.DryRunAll)
 	}, "180s", "50ms").Should(gomega.MatchError(apierrors.IsForbidden, "forbidden"))
 }
 
-// named is a Namespace with an annotation.
-func named(name, annotation string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1alpha1.ClaimsAnnotation: annotation}}}
+// of binds claims to a Namespace.
+func of(t testing.TB, e *testkit.Env, name, claims string) string {
+	t.Helper()
+	o := &corev1.Namespace{}
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: name}, o); err != nil {
+		t.Fatal(err)
+	}
+	return "of " + string(o.UID) + ", " + claims
 }
 
 // annotate sets the annotation, and takes it away where there is no value.
@@ -104,7 +111,7 @@ func TestPolicy(t *testing.T) {
 	t.Run("nobody sets it, on no path", func(t *testing.T) {
 		ns := e.Namespace(t)
 		for _, user := range []string{editor, unprotector} {
-			for way, err := range ways(t, e, user, ns, claim) {
+			for way, err := range ways(t, e, user, ns, of(t, e, ns, claim)) {
 				refused(t, user+" by "+way, err)
 			}
 		}
@@ -112,16 +119,16 @@ func TestPolicy(t *testing.T) {
 	t.Run("the guard and the sync do, on every path", func(t *testing.T) {
 		for _, user := range []string{guard, syncer} {
 			ns := e.Namespace(t)
-			for way, err := range ways(t, e, user, ns, claim) {
+			for way, err := range ways(t, e, user, ns, of(t, e, ns, claim)) {
 				passes(t, user+" by "+way, err)
 			}
 		}
 	})
 	t.Run("nobody changes it", func(t *testing.T) {
 		ns := e.Namespace(t)
-		passes(t, "the guard", e.As(t, guard).Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, annotate(claim)))
+		passes(t, "the guard", e.As(t, guard).Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, annotate(of(t, e, ns, claim))))
 		for _, user := range []string{editor, unprotector} {
-			for way, err := range ways(t, e, user, ns, "declared rootsync/s/mine -") {
+			for way, err := range ways(t, e, user, ns, of(t, e, ns, "declared rootsync/s/mine -")) {
 				refused(t, user+" by "+way, err)
 			}
 		}
@@ -130,20 +137,35 @@ func TestPolicy(t *testing.T) {
 		passes(t, "writing it back as it is", e.As(t, editor).Update(t.Context(), o))
 		passes(t, "the same of its status", e.As(t, editor).Status().Update(t.Context(), o))
 	})
+	t.Run("claims on another Namespace have no effect, and every user may write them", func(t *testing.T) {
+		const restored = "of 59ab, " + claim
+		o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "test-claims-restored", Annotations: map[string]string{v1alpha1.ClaimsAnnotation: restored}}}
+		passes(t, "CREATE", e.As(t, editor).Create(t.Context(), o))
+		t.Cleanup(func() { _ = e.Client.Delete(context.WithoutCancel(t.Context()), o) })
+		for way, err := range ways(t, e, editor, o.Name, restored+", "+claim) {
+			passes(t, way, err)
+		}
+		if v, err := ownership.Decide(o); err != nil || len(v.Claims) > 0 {
+			t.Errorf("got %+v, %v", v, err)
+		}
+		for way, err := range ways(t, e, editor, o.Name, of(t, e, o.Name, claim)) {
+			refused(t, way, err)
+		}
+	})
 	t.Run("who may unprotect takes it away", func(t *testing.T) {
 		ns := e.Namespace(t)
 		o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-		passes(t, "the guard", e.As(t, guard).Patch(t.Context(), o, annotate("declared by nobody who can be read")))
+		passes(t, "the guard", e.As(t, guard).Patch(t.Context(), o, annotate(of(t, e, ns, "declared by nobody who can be read"))))
 		refused(t, "who may not", e.As(t, editor).Patch(t.Context(), o, annotate("")))
 		refused(t, "who may not, by the status", e.As(t, editor).Status().Patch(t.Context(), o, annotate("")))
 		passes(t, "who may", e.As(t, unprotector).Patch(t.Context(), o, annotate("")))
-		passes(t, "the guard, when it is gone", e.As(t, guard).Patch(t.Context(), o, annotate(claim)))
+		passes(t, "the guard, when it is gone", e.As(t, guard).Patch(t.Context(), o, annotate(of(t, e, ns, claim))))
 		passes(t, "the guard takes it away", e.As(t, guard).Patch(t.Context(), o, annotate("")))
 	})
 	t.Run("a namespace that carries it is deleted and ends", func(t *testing.T) {
 		ns := e.Namespace(t)
 		o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-		passes(t, "the guard", e.As(t, guard).Patch(t.Context(), o, annotate(claim)))
+		passes(t, "the guard", e.As(t, guard).Patch(t.Context(), o, annotate(of(t, e, ns, claim))))
 		passes(t, "deleting", e.Client.Delete(t.Context(), o))
 		gomega.NewWithT(t).Eventually(func() bool {
 			return apierrors.IsNotFound(e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o))
@@ -171,7 +193,6 @@ func ways(t *testing.T, e *testkit.Env, user, ns, value string) map[string]error
 	applied.SetName(ns)
 	applied.SetAnnotations(map[string]string{v1alpha1.ClaimsAnnotation: value})
 	return map[string]error{
-		"CREATE":   c.Create(t.Context(), named("test-claims-new", value), client.DryRunAll),
 		"PATCH":    c.Patch(t.Context(), there(), annotate(value), client.DryRunAll),
 		"PUT":      c.Update(t.Context(), there(), client.DryRunAll),
 		"apply":    c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("gitops"), client.ForceOwnership, client.DryRunAll),
