@@ -67,7 +67,7 @@ func plan(ctx context.Context, o *options) ([]phase, error) {
 	if !o.all && len(o.packages) == 0 {
 		clustered = slices.DeleteFunc(clustered, func(name string) bool { return slices.Contains(long, short(name)) })
 	}
-	storiesFirst(clustered)
+	endToEndFirst(clustered)
 	pure, clustered = nth(o.shard, pure), nth(o.shard, clustered)
 	phases := []phase{
 		{about: "Tests that need no cluster", packages: pure, args: pureArgs, race: race},
@@ -110,9 +110,9 @@ func others(race bool) []phase {
 	}
 }
 
-// storiesFirst has what is tested as a whole begin first: go test keeps the order, these packages take longest, and one
-// that runs alone at the end leaves the machine idle.
-func storiesFirst(packages []string) {
+// endToEndFirst sorts the packages outside of internal to the front. They take longest, and go test starts packages in
+// the order in which it gets them; a long one that starts last leaves a core idle.
+func endToEndFirst(packages []string) {
 	slices.SortStableFunc(packages, func(a, b string) int {
 		return cmp.Compare(strings.Count(short(a), "internal/"), strings.Count(short(b), "internal/"))
 	})

@@ -112,7 +112,7 @@ func (g *guard) newFeatures() ([]feature, error) {
 			policies: func(c *configv1alpha1.HoldfastConfiguration, s scope.Selection) []admission.Policy {
 				return deletion.Policies(deletion.PolicyOptions{
 					Config: c.Deletion, Scope: s, Users: []string{g.user}, ByDefault: g.gates.Enabled(deletion.ByDefaultGate),
-					Undecided: g.bindsMarks(c),
+					Undecided: g.bindingMarks(c),
 				})
 			},
 			webhooks: func(c *configv1alpha1.HoldfastConfiguration, s scope.Scope) []admission.Webhook {
@@ -185,14 +185,14 @@ func (g *guard) featureStatus(c *configv1alpha1.HoldfastConfiguration) []v1alpha
 	return out
 }
 
-// bindsMarks says whether an upgrade from marks that were not bound to their objects goes on. The policies of that
-// time are there until it is done.
-func (g *guard) bindsMarks(c *configv1alpha1.HoldfastConfiguration) bool {
+// bindingMarks reports whether an upgrade is still binding marks that an older version wrote without a UID. Until it is
+// done, the policies of that version stay in force.
+func (g *guard) bindingMarks(c *configv1alpha1.HoldfastConfiguration) bool {
 	if c.Deletion.Mode == configv1alpha1.ModeOff || g.marksBound() {
 		return false
 	}
 	err := g.mgr.GetClient().Get(context.Background(), client.ObjectKey{Name: marks.UnboundPolicy}, &admissionregistrationv1.ValidatingAdmissionPolicy{})
-	return err == nil // it comes from the cache
+	return err == nil // a read from the cache: the only error is NotFound
 }
 
 // declare collects what a configuration wants in the API server.
@@ -215,7 +215,7 @@ func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.
 			marked = configv1alpha1.ModeEnforce // a mark that can be faked is worth nothing, whatever the verdicts do
 		}
 	}
-	if g.bindsMarks(c) {
+	if g.bindingMarks(c) {
 		d.Policies = append(d.Policies, marks.UnboundPolicies()...)
 	} else {
 		d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)

@@ -59,7 +59,7 @@ type guard struct {
 	clientset kubernetes.Interface
 	features  []feature
 	informers []cache.Informer
-	// marksBound says whether all marks of the deletion guard are known, and bound to their objects.
+	// marksBound reports whether the deletion guard's informers have synced and every mark is bound to its object.
 	marksBound func() bool
 }
 

@@ -47,16 +47,16 @@ func refusedMark(t testing.TB, what string, err error) {
 	}
 }
 
-// marked are the labels of an object that carries a mark, bound to a UID.
+// marked returns labels with a mark that is bound to a UID.
 func marked(uid types.UID, key string) map[string]string {
 	return map[string]string{v1alpha1.MarkedLabel: string(uid), key: "x"}
 }
 
-func TestMarks_nobodyBindsOne(t *testing.T) {
+func TestMarks_usersCannotBindThem(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	ns := e.Namespace(t)
-	user := "unprotector-" + ns // even the right to remove marks does not let anybody set one
+	user := "unprotector-" + ns // the right to remove marks does not include setting them
 	everything(t, e, user)
 	mayUnprotect(t, e, "", user)
 	c := e.As(t, user)
@@ -125,8 +125,8 @@ func TestMarks_nobodyBindsOne(t *testing.T) {
 	}
 }
 
-// Marks of another object, as on a copy or in a restored backup: everybody may write them, they protect and free
-// nothing, and Holdfast removes them.
+// Marks of another object, as on a copy or in a restored backup: every user may write them, they have no effect, and
+// Holdfast removes them.
 func TestMarks_ofAnotherObject(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
@@ -157,7 +157,7 @@ func TestMarks_ofAnotherObject(t *testing.T) {
 			t.Errorf("labels that are left: %v", out.Labels)
 		}
 	})
-	t.Run("whoever copies them there again is left alone", func(t *testing.T) {
+	t.Run("Holdfast does not remove them a second time", func(t *testing.T) {
 		if err := c.Patch(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "copy"}},
 			mergeLabels(map[string]any{v1alpha1.MarkedLabel: string(source.UID), v1alpha1.ProtectedByMark: ns})); err != nil {
 			t.Fatal(err)
@@ -193,8 +193,8 @@ func TestMarks_ofAnotherObject(t *testing.T) {
 	})
 }
 
-// A mark that somebody has set before an object is marked does not become one of it.
-func TestMarks_whatWasThereBeforeIsNotBound(t *testing.T) {
+// A user sets the label of an override, and then has Holdfast mark the object: the override must not be bound as well.
+func TestMarks_labelsSetBeforehandAreNotBound(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	ns := e.Namespace(t)
@@ -398,8 +398,8 @@ func TestMarks_theEndpointsOfAMarkedServiceFollowIt(t *testing.T) {
 	g.Consistently(func() []int64 { return writes() }, "3s", "200ms").Should(gomega.Equal(before), "somebody goes on writing the EndpointSlice")
 }
 
-// Whoever edits a Service knows the UIDs of its EndpointSlices, and Kubernetes copies its labels to them.
-func TestMarks_areNotBoundByWhoCopiesLabels(t *testing.T) {
+// A tenant labels a Service with the UID of its EndpointSlice, to which Kubernetes copies the labels.
+func TestMarks_controllersCannotBindThemByCopyingLabels(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	g := gomega.NewWithT(t)

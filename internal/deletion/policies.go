@@ -31,7 +31,7 @@ type PolicyOptions struct {
 	// ByDefault turns on protection by default; see
 	// v1alpha1.ProtectByDefaultLabel.
 	ByDefault bool
-	// Undecided leaves what stands of the policies that go by marks.
+	// Undecided leaves the installed policies as they are; see admission.Policy.
 	Undecided bool
 }
 

@@ -21,14 +21,13 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// unboundMarks are so many objects as the upgrade test has in make test-all, and shortUnbound in make test.
+// unboundMarks is the number of marked objects in the upgrade test, and shortUnbound with -short.
 const (
 	unboundMarks = 3000
 	shortUnbound = 100
 )
 
-// Marks of before they were bound to their objects are bound by the manager that comes. A client tries all the time
-// to delete what they protect, and never may.
+// The manager binds the marks of an older version while a client tries without a pause to delete what they protect.
 func TestUpgrade_marksAreBoundWithNoMomentUnprotected(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{NoManager: true})

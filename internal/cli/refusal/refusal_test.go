@@ -44,7 +44,7 @@ func TestOf(t *testing.T) {
 		},
 		{
 			"a mark", policy("holdfast-marks", "no"),
-			"the policy holdfast-marks (Holdfast: marks)", "no", "", "leave the label out of what you write: it is a mark, which Holdfast alone writes",
+			"the policy holdfast-marks (Holdfast: marks)", "no", "", "keep the object's marks as they are when you write it: only Holdfast changes these labels",
 		},
 		{
 			"a copy", policy("holdfast-hierarchy-copies", fmt.Sprintf(rules.TextCopyChanged, "acme")),

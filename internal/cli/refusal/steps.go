@@ -95,11 +95,11 @@ func (r *Refusal) admission(a About) []string {
 		return []string{"change Holdfast's configuration, and not what Holdfast writes from it"}
 	case featureClaims:
 		return []string{
-			"leave the annotation " + v1alpha1.ClaimsAnnotation + " out of what you write: Holdfast alone writes it",
+			"keep the annotation " + v1alpha1.ClaimsAnnotation + " as it is when you write the Namespace: only Holdfast changes it",
 			"to give a namespace another owner, declare it in the source of one RootSync",
 		}
 	case featureMarks:
-		return []string{"leave the label out of what you write: it is a mark, which Holdfast alone writes"}
+		return []string{"keep the object's marks as they are when you write it: only Holdfast changes these labels"}
 	case featureDeletion:
 		return r.deletion(a)
 	case featureEviction:

@@ -47,8 +47,9 @@ func CompileKeys(expressions []string) (Keys, error) {
 	return out, nil
 }
 
-// Has says whether a key is in the set. The keys of HNC and of Holdfast never are, whatever the expressions say: what
-// users write into a HierarchyConfiguration Holdfast writes to Namespaces, and it may write marks.
+// Has reports whether the set contains a key. It never contains keys of HNC and of Holdfast, whatever the expressions
+// match: Holdfast writes to Namespaces what users write into a HierarchyConfiguration, and the policies let it write
+// marks.
 func (k Keys) Has(key string) bool {
 	if OfHNC(key) || strings.HasPrefix(key, v1alpha1.GroupName+"/") {
 		return false

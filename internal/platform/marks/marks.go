@@ -54,7 +54,7 @@ func Stray(o *metav1.PartialObjectMetadata) bool {
 	return marked && !v1alpha1.Marked(o)
 }
 
-// Any reports whether an object carries the label of all that is marked, be its marks bound to it or not.
+// Any reports whether an object carries the label that binds marks, whatever its value.
 func Any(o *metav1.PartialObjectMetadata) bool {
 	_, marked := o.Labels[v1alpha1.MarkedLabel]
 	return marked
@@ -87,9 +87,9 @@ type Writer struct {
 // NewWriter makes a Writer.
 func NewWriter(c metadata.Interface) *Writer { return &Writer{client: c} }
 
-// Write gives the object of a UID exactly these marks, by one merge patch that binds them to it and removes every
-// other: a mark that somebody else had set beforehand does not become one by being bound. An object that is gone, or
-// that has another UID, is an error: NotFound, or one that uid.Changed knows.
+// Write patches an object so that it carries exactly these marks, bound to its UID. The patch removes every other mark:
+// a label that a user set before the object was marked must not be bound along with the marks. Write returns NotFound
+// for an object that was deleted, and an error that uid.Changed recognizes for one that was created again since.
 func (w *Writer) Write(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, s Set) (*metav1.PartialObjectMetadata, error) {
 	return w.patch(ctx, k, o, "", s)
 }

@@ -37,9 +37,9 @@ func TestOf(t *testing.T) {
 		{name: "an annotation alone is none", labels: bound(map[string]string{}), annotations: map[string]string{v1alpha1.ProtectedByMark: "ask Ann"}, want: Set{}, any: true},
 		{name: "the label that people set is none", labels: bound(map[string]string{v1alpha1.DeletionProtectedLabel: "Always"}), want: Set{}, any: true},
 		{name: "a mark that nothing binds is none", labels: map[string]string{v1alpha1.ProtectedByMark: "one"}, want: Set{}},
-		{name: "those of another object are strays", labels: map[string]string{v1alpha1.ProtectedByMark: "one", v1alpha1.MarkedLabel: "59ab"}, want: Set{}, any: true, stray: true},
-		{name: "those of before marks were bound are strays", labels: map[string]string{v1alpha1.ProtectedByMark: "one", v1alpha1.MarkedLabel: "true"}, want: Set{}, any: true, stray: true},
-		{name: "those that are bound to nothing are strays", labels: map[string]string{v1alpha1.OverrideMark: "one", v1alpha1.MarkedLabel: ""}, want: Set{}, any: true, stray: true},
+		{name: "those with the UID of another object are strays", labels: map[string]string{v1alpha1.ProtectedByMark: "one", v1alpha1.MarkedLabel: "59ab"}, want: Set{}, any: true, stray: true},
+		{name: "those of an older version are strays", labels: map[string]string{v1alpha1.ProtectedByMark: "one", v1alpha1.MarkedLabel: "true"}, want: Set{}, any: true, stray: true},
+		{name: "those with an empty UID are strays", labels: map[string]string{v1alpha1.OverrideMark: "one", v1alpha1.MarkedLabel: ""}, want: Set{}, any: true, stray: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// What has no UID yet has no marks either.
+// An object that is being created has no UID yet, so no mark is bound to it.
 func TestOf_anObjectThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.MarkedLabel: "", v1alpha1.OverrideMark: "one"}}}

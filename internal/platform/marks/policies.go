@@ -18,15 +18,15 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 )
 
-// Policies refuse an UPDATE that binds marks to an object or changes those that are bound to it, to all but users,
-// which are Holdfast's. Who may unprotect may remove them, so that there is a way while Holdfast is down; a Holdfast
-// that runs writes again what still holds.
+// Policies refuse an UPDATE that binds marks to an object, or changes marks that are bound to it, unless one of users
+// sends it. A user with the verb unprotect may remove marks, so that an administrator can while Holdfast is down; while
+// it runs, Holdfast writes the marks again that still apply.
 //
-// A CREATE is never refused: nobody knows the UID of an object that is not there yet, so the marks of a copy or of a
-// restored backup are not bound to it.
+// A CREATE is never refused: the API server generates the UID after it got the request, so the marks of a copy or of a
+// restored backup are not bound to the new object.
 //
-// Only the labels count. The annotations must stay free: the deployment controller copies those of a Deployment to
-// its ReplicaSets. The labels of a Service are copied too, to its Endpoints and EndpointSlices, by copiers.
+// The policies do not cover the annotations: the deployment controller copies those of a Deployment to its ReplicaSets.
+// The labels of a Service are copied too, to its Endpoints and EndpointSlices, by copiers.
 func Policies(mode configv1alpha1.Mode, users []string) []admission.Policy {
 	return []admission.Policy{boundPolicy(mode, users), bindingPolicy(mode), probePolicy(mode)}
 }
@@ -37,14 +37,15 @@ const (
 	BindingPolicyName = "holdfast-marks-binding"
 )
 
-// Bound is v1alpha1.Marked for a CEL object. Dyn is for namespaceObject, whose type declares no metadata.uid, and
-// which has one.
+// Bound is v1alpha1.Marked as a CEL expression. The type of namespaceObject does not declare metadata.uid, though its
+// values have it; hence dyn.
 func Bound(object string) string {
 	return object + ".metadata.?labels[" + cel.String(v1alpha1.MarkedLabel) + "].orValue('') == dyn(" + object + ").metadata.?uid.orValue('-')"
 }
 
-// copiers copy all labels of a Service, marks included. If they could not, the traffic of a marked Service would not
-// follow its pods. They may not bind marks: whoever edits a Service can give it labels with the UID of its Endpoints.
+// copiers are the controllers that copy all labels of a Service to its Endpoints and EndpointSlices. If the policy
+// refused that, these would not be updated any more. The policy does not let copiers bind marks: every editor of a
+// Service could have them copy a label with the UID of its EndpointSlice.
 var copiers = []string{
 	"system:kube-controller-manager",
 	"system:serviceaccount:kube-system:endpoint-controller",
@@ -54,10 +55,10 @@ var copiers = []string{
 
 const mayRemove = "Removing them needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one"
 
-// keys are those of all marks, and the one that binds them.
+// keys are the label keys that the policies guard.
 var keys = slices.Concat(v1alpha1.Marks, []string{v1alpha1.MarkedLabel})
 
-// boundPolicy selects by the label that binds: without it no mark is bound, before or after the change.
+// boundPolicy matches only objects with MarkedLabel, before or after the change: on others no mark is bound.
 func boundPolicy(mode configv1alpha1.Mode, users []string) admission.Policy {
 	label := func(object string) string { return object + ".metadata.?labels[?k].orValue('')" }
 	return admission.Policy{
@@ -85,8 +86,8 @@ func boundPolicy(mode configv1alpha1.Mode, users []string) admission.Policy {
 	}
 }
 
-// bindingPolicy is for the one CREATE that writes to an object that is there: the labels of a Binding land on its
-// pod, where even an empty one removes a mark.
+// bindingPolicy is for the one CREATE that changes an existing object: the API server copies the labels of a Binding
+// to its pod, where an empty value removes a mark.
 func bindingPolicy(mode configv1alpha1.Mode) admission.Policy {
 	return admission.Policy{
 		Name: BindingPolicyName,
@@ -97,7 +98,7 @@ func bindingPolicy(mode configv1alpha1.Mode) admission.Policy {
 			}},
 			Validations: []admissionregistrationv1.Validation{{
 				Expression: "!" + cel.Strings(keys) + ".exists(k, k in object.metadata.?labels.orValue({}))",
-				Message:    "a binding's labels land on its pod, so it may not have those that are marks of Holdfast; leave them out",
+				Message:    "the API server copies a binding's labels to its pod, so they must not include marks of Holdfast; remove them from the binding",
 			}},
 		},
 	}

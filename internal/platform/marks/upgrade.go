@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 )
 
-// Before marks were bound to their objects there was one policy for each key, and MarkedLabel had the value
-// v1alpha1.MarkSet. After an upgrade these policies, and those of the deletion guard, stay in force until the marks
-// are bound: they protect by any mark and refuse that anybody else writes one, so no object is open meanwhile.
+// Older versions of Holdfast did not bind marks to objects: MarkedLabel had the value v1alpha1.MarkSet, and one policy
+// for each key refused every write of a mark by others. After an upgrade, those policies and the deletion guard's stay
+// in force until the Marker has bound all marks. They go by any mark, so every object stays protected meanwhile.
 
-// UnboundPolicies are the policies of that time, to be left as they are.
+// UnboundPolicies returns the mark policies of older versions, as undecided: to be kept as they are.
 func UnboundPolicies() []admission.Policy {
 	out := make([]admission.Policy, 0, len(keys))
 	for _, key := range keys {
@@ -25,12 +25,12 @@ func UnboundPolicies() []admission.Policy {
 	return out
 }
 
-// UnboundPolicy is the name of one of them. While it is there, the upgrade is not done.
+// UnboundPolicy is the name of one of UnboundPolicies. The upgrade is done when it is deleted.
 var UnboundPolicy = unboundPolicyName(v1alpha1.MarkedLabel)
 
 func unboundPolicyName(key string) string { return "holdfast-mark-" + key[strings.Index(key, "/")+1:] }
 
-// Unbound reports whether an object carries marks of that time.
+// Unbound reports whether an object carries marks that an older version wrote.
 func Unbound(o *metav1.PartialObjectMetadata) bool {
 	return o.Labels[v1alpha1.MarkedLabel] == v1alpha1.MarkSet
 }

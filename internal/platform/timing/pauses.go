@@ -38,8 +38,8 @@ type Pauses struct {
 	// ProbeLongest bounds the pauses between tries of an extension API server, whether it asks the
 	// policies, that find out nothing.
 	ProbeLongest time.Duration
-	// StrayMarks is how long an object that carries marks of another one, as after a restore, keeps them:
-	// whoever makes objects has written all of them by then.
+	// StrayMarks is how long an object keeps the marks that it was restored or copied with. A patch right after
+	// the creation would be a conflict for the client that is still writing the object.
 	StrayMarks time.Duration
 	// UnwatchedKind is how long the watch of a kind may fail before the protections that need it say
 	// so. The API server may just be busy.
