@@ -68,9 +68,14 @@ func (h *helm) mustInstall(values string) {
 
 func (h *helm) mustUninstall() {
 	h.t.Helper()
-	uninstall := action.NewUninstall(h.config)
-	uninstall.WaitStrategy = kube.HookOnlyStrategy
-	if _, err := uninstall.Run(release); err != nil {
+	if err := h.uninstall(); err != nil {
 		h.t.Fatalf("helm uninstall: %v\n%s", err, &h.said)
 	}
+}
+
+func (h *helm) uninstall() error {
+	uninstall := action.NewUninstall(h.config)
+	uninstall.WaitStrategy = kube.HookOnlyStrategy
+	_, err := uninstall.Run(release)
+	return err
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 	"github.com/onsi/gomega"
@@ -51,6 +53,28 @@ func helmInstalled(t testing.TB, e *testkit.Env) {
 func helmUninstalled(t testing.TB, e *testkit.Env) {
 	t.Helper()
 	newHelm(t, e).mustUninstall()
+}
+
+// confirm annotates the anchor, so that it can be deleted.
+func confirm(t testing.TB, e *testkit.Env) {
+	t.Helper()
+	if out := e.Kubectl(t, "annotate", "clusterrole", admission.AnchorName, v1alpha1.StopAnnotation+"="+admission.AnchorName); out.Code != 0 {
+		t.Fatal(out.Stderr)
+	}
+}
+
+// refusedAndUninstalled uninstalls without the annotation first, and expects that all rules stay.
+func refusedAndUninstalled(t testing.TB, e *testkit.Env) {
+	t.Helper()
+	h, before := newHelm(t, e), rules(t, e)
+	if err := h.uninstall(); err == nil || !strings.Contains(err.Error()+h.said.String(), admission.StopCommands) {
+		t.Errorf("got %v\n%s\nwant a refusal with %q", err, &h.said, admission.StopCommands)
+	}
+	if diff := cmp.Diff(before, rules(t, e)); diff != "" {
+		t.Errorf("rules (-before +after)\n%s", diff)
+	}
+	confirm(t, e)
+	h.mustUninstall()
 }
 
 // deleted is kubectl delete of the whole file.
@@ -94,8 +118,18 @@ func TestUninstall_takesAwayEveryRuleAndNothingOfAnybodys(t *testing.T) {
 		install, uninstall func(testing.TB, *testkit.Env)
 		// dead says that no manager runs when it is uninstalled.
 		dead bool
+		// unconfirmed says that the anchor is not annotated before.
+		unconfirmed bool
 	}{
 		{name: "helm uninstall", install: helmInstalled, uninstall: helmUninstalled},
+		{name: "helm uninstall, after it was refused", install: helmInstalled, uninstall: refusedAndUninstalled, unconfirmed: true},
+		{
+			name: "helm uninstall in one step", uninstall: helmUninstalled, unconfirmed: true,
+			install: func(t testing.TB, e *testkit.Env) {
+				t.Helper()
+				newHelm(t, e).mustInstall(released + "anchor: {confirmDeletion: false}\n")
+			},
+		},
 		{name: "helm uninstall, with the manager dead", install: helmInstalled, uninstall: helmUninstalled, dead: true},
 		{name: "kubectl delete of what the chart makes", install: applied, uninstall: deleted},
 		{name: "kubectl delete of the plain manifests", install: plainApplied, uninstall: plain},
@@ -131,6 +165,9 @@ func TestUninstall_takesAwayEveryRuleAndNothingOfAnybodys(t *testing.T) {
 				}
 			}
 
+			if !tt.unconfirmed {
+				confirm(t, e)
+			}
 			tt.uninstall(t, e)
 
 			gomega.NewWithT(t).Eventually(func() []string { return rules(t, e) }, "180s", "200ms").Should(gomega.BeEmpty(), "rules stay")

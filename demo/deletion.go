@@ -112,7 +112,9 @@ func outage(p place) chapter {
 
 func emergencyStop(ns string) chapter {
 	in := func(args ...string) []string { return append(args, "-n", ns) }
-	return chapter{title: "When Holdfast itself is in the way: one command stops it", steps: []step{
+	return chapter{title: "When Holdfast itself is in the way: two commands stop it, and no accident does", steps: []step{
+		{kubectl: []string{"delete", "clusterrole", "holdfast-anchor"}, refused: true, says: "kubectl annotate clusterrole holdfast-anchor holdfast.dev/stop=holdfast-anchor"},
+		{kubectl: []string{"annotate", "clusterrole", "holdfast-anchor", "holdfast.dev/stop=holdfast-anchor"}, says: "annotated"},
 		{kubectl: []string{"delete", "clusterrole", "holdfast-anchor"}, says: "deleted"},
 		{kubectl: in("delete", "service", "mysql"), says: "deleted", soon: true},
 		{why: "Making it again starts everything again", kubectl: []string{"apply", "--server-side", "-f", "config/install/anchor.yaml"}, says: "holdfast-anchor"},

@@ -124,10 +124,8 @@ func (s *subject) on(ctx context.Context) error {
 }
 
 func (s *subject) off(ctx context.Context) error {
-	anchor := &rbacv1.ClusterRole{}
-	anchor.Name = "holdfast-anchor"
-	if err := s.Client.Delete(ctx, anchor); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete the anchor: %w", err)
+	if err := manager.StopEnforcing(ctx, s.Cluster); err != nil {
+		return err
 	}
 	return s.WaitNotEnforced(ctx)
 }

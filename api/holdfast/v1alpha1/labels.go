@@ -132,6 +132,10 @@ const (
 	// HoldsProtectedMark, the deletion then needs UnprotectVerb.
 	DeleteUncheckedAnnotation = "holdfast.dev/delete-unchecked"
 
+	// StopAnnotation on the ClusterRole holdfast-anchor, with its name as the value, lets that be deleted, which stops
+	// Holdfast.
+	StopAnnotation = "holdfast.dev/stop"
+
 	// ProtectByDefaultLabel on a Namespace, with the value ProtectAlways, protects
 	// the Namespace and what people made in it, of the kinds that the annotation of
 	// the same key lists, as in "deployments.apps, services". It is alpha: feature

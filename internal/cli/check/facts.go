@@ -38,6 +38,8 @@ type facts struct {
 	// holdfast is its object; nil where it does not run.
 	holdfast *v1alpha1.Holdfast
 	anchor   bool
+	// stops says that the anchor may be deleted without another word.
+	stops bool
 	// namespace is the one Holdfast is installed in, and there says that it exists.
 	namespace string
 	there     bool
@@ -120,8 +122,9 @@ func (r *reader) holdfast(ctx context.Context, f *facts) {
 }
 
 func (r *reader) own(ctx context.Context, f *facts) {
-	_, err := r.kube.RbacV1().ClusterRoles().Get(ctx, admission.AnchorName, metav1.GetOptions{})
+	anchor, err := r.kube.RbacV1().ClusterRoles().Get(ctx, admission.AnchorName, metav1.GetOptions{})
 	f.anchor = err == nil
+	f.stops = f.anchor && anchor.Annotations[v1alpha1.StopAnnotation] == admission.AnchorName
 	r.gap("whether the ClusterRole "+admission.AnchorName+" is there", err)
 	_, err = r.kube.CoreV1().Namespaces().Get(ctx, f.namespace, metav1.GetOptions{})
 	f.there = err == nil

@@ -69,6 +69,10 @@ func installation(f *facts, plugin string) []Finding {
 		say(Problem, "create the ClusterRole "+admission.AnchorName+" again, when what it was deleted for is over",
 			"the ClusterRole %s is gone, and with it all rules of Holdfast: nothing is guarded", admission.AnchorName)
 	}
+	if f.stops {
+		say(Note, "kubectl annotate clusterrole "+admission.AnchorName+" "+v1alpha1.StopAnnotation+"-",
+			"the ClusterRole %s has the annotation %s: who deletes it, be it by accident, stops Holdfast", admission.AnchorName, v1alpha1.StopAnnotation)
+	}
 	if f.holdfast == nil {
 		say(Problem, "look at the log of its manager", "Holdfast is installed, and has never said how it is")
 		return out

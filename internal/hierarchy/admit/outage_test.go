@@ -173,6 +173,7 @@ func testMutatingIsOwned(t *testing.T, s *server) {
 		}, "180s", "100ms").Should(gomega.Equal(3), "after it was %s", what)
 	}
 	anchor := parse(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: holdfast-anchor}}")
+	said(t, "say that it is meant", write(t, s.as(t, "ann"), anchor, "", metaPatch("annotations", "holdfast.dev/stop", `"holdfast-anchor"`)), "ok")
 	said(t, "delete the anchor", s.as(t, "ann").Delete(t.Context(), anchor), "ok")
 	gone(t, s, u)
 	gone(t, s, parse(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: holdfast-hierarchy-copies}}"))

@@ -21,6 +21,25 @@ func TestAnchor_deletedAndMadeAgain(t *testing.T) {
 	t.Parallel()
 	e := testkit.New(t, testkit.Options{})
 	all := len(admissionObjects(t, e))
+	t.Run("the garbage collector may not delete it without the annotation", func(t *testing.T) {
+		owned := `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"gone","uid":"0b4d0d5a-7f3a-4a51-9f0e-2f6f4f1f9a11"}]}}`
+		other := "anchor-other"
+		for _, args := range [][]string{
+			{"create", "clusterrole", other, "--verb=get", "--resource=configmaps"},
+			{"patch", "clusterrole", admission.AnchorName, "--type=merge", "-p", owned},
+			{"patch", "clusterrole", other, "--type=merge", "-p", owned},
+		} {
+			if out := e.Kubectl(t, args...); out.Code != 0 {
+				t.Fatal(out.Stderr)
+			}
+		}
+		gomega.NewWithT(t).Eventually(func() string {
+			return e.Kubectl(t, "get", "clusterrole", other, "--ignore-not-found", "-o", "name").Stdout
+		}, "180s", "100ms").Should(gomega.BeEmpty(), "the garbage collector does not look")
+		if out := e.Kubectl(t, "patch", "clusterrole", admission.AnchorName, "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`); out.Code != 0 {
+			t.Errorf("the anchor is gone: %s", out.Stderr)
+		}
+	})
 	t.Run("with the manager alive", func(t *testing.T) {
 		deleteAnchor(t, e)
 		g := gomega.NewWithT(t)
@@ -62,8 +81,13 @@ func TestAnchor_deletedAndMadeAgain(t *testing.T) {
 // deleteAnchor deletes it, and returns when nothing of Holdfast is in force or there.
 func deleteAnchor(t *testing.T, e *testkit.Env, args ...string) {
 	t.Helper()
-	if out := e.Kubectl(t, append([]string{"delete", "clusterrole", admission.AnchorName}, args...)...); out.Code != 0 {
-		t.Fatal(out.Stderr)
+	for _, args := range [][]string{
+		{"annotate", "clusterrole", admission.AnchorName, v1alpha1.StopAnnotation + "=" + admission.AnchorName},
+		append([]string{"delete", "clusterrole", admission.AnchorName}, args...),
+	} {
+		if out := e.Kubectl(t, args...); out.Code != 0 {
+			t.Fatal(out.Stderr)
+		}
 	}
 	if err := e.WaitNotEnforced(t.Context()); err != nil {
 		t.Error(err)

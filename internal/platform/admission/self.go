@@ -31,15 +31,18 @@ type Self struct {
 	CRDGroups []string
 }
 
-// selfRemedy ends every refusal. It says what the way through does, because
-// whoever reads it may only have mistyped a name.
-const selfRemedy = " To uninstall Holdfast, and with it ALL of its protection, run first: kubectl delete clusterrole " + AnchorName
+// StopCommands stop Holdfast: the first says that the second is meant.
+const StopCommands = "kubectl annotate clusterrole " + AnchorName + " " + v1alpha1.StopAnnotation + "=" + AnchorName +
+	" && kubectl delete clusterrole " + AnchorName
 
-// Policy protects Holdfast's webhook configurations from change and deletion,
-// and its CRDs and namespace from deletion. Policies and bindings are beyond
-// every rule of the API; the Reconciler puts those back. The way through, for
-// whoever may delete ClusterRoles, is to delete the anchor first: this policy
-// goes with it. Updates of CRDs pass, so that upgrades do.
+// selfRemedy ends every refusal. It says what the commands do, because a user who reads it may only have mistyped a name.
+const selfRemedy = " To stop Holdfast, and with it ALL of its protection, as before an uninstall, run: " + StopCommands
+
+// Policy protects Holdfast's webhook configurations from change and deletion, and its CRDs, its namespace and its anchor
+// from deletion. The API server asks no policy about policies and bindings; the Reconciler restores those. A user who may
+// update and delete ClusterRoles stops Holdfast with StopCommands: the garbage collector deletes this policy with the
+// anchor. An accident, such as the prune of a GitOps tool or a wrong "helm uninstall", does not annotate the anchor first.
+// Updates of CRDs pass, so that upgrades do.
 //
 // The configuration can turn every rule off, so changing it needs the right to
 // take every protection away: the verb unprotect, cluster-wide.
@@ -76,6 +79,11 @@ func (s Self) Policy() Policy {
 					Message:    "Holdfast is installed in this namespace." + selfRemedy,
 				},
 				{
+					Expression: "variables.kind != 'clusterroles' || oldObject.metadata.name != " + cel.String(AnchorName) +
+						" || oldObject.metadata.?annotations[" + cel.String(v1alpha1.StopAnnotation) + "].orValue('') == " + cel.String(AnchorName),
+					Message: "all rules of Holdfast are deleted with this ClusterRole." + selfRemedy,
+				},
+				{
 					Expression: strings.Join([]string{
 						"variables.kind != 'configmaps'",
 						"oldObject.metadata.name != " + cel.String(s.ConfigMap),
@@ -103,6 +111,7 @@ func (s Self) rules() []admissionregistrationv1.NamedRuleWithOperations {
 		ruleFor("admissionregistration.k8s.io", webhooks, admissionregistrationv1.Delete),
 		ruleFor("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
 		ruleFor("", []string{"namespaces"}, admissionregistrationv1.Delete),
+		ruleFor("rbac.authorization.k8s.io", []string{"clusterroles"}, admissionregistrationv1.Delete),
 	}
 	if s.ConfigMap == "" {
 		return out

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 )
 
@@ -19,7 +21,6 @@ const (
 	// ServiceAccount of the guard.
 	ServiceAccount = "holdfast-guard"
 
-	anchor = "holdfast-anchor"
 	// namespaceFile is beside what is installed, so that to uninstall that leaves it.
 	namespaceFile = "config/namespaces/holdfast-system.yaml"
 	// admissionKinds are those of the objects that the anchor owns.
@@ -55,15 +56,16 @@ func RefuseInstalled(ctx context.Context, c *cluster.Cluster) error {
 	}
 	return fmt.Errorf("on the cluster of %s Holdfast is installed already: it has %s; take another cluster, or none for a local one. "+
 		"If nobody needs that Holdfast, which ends ALL of its protection: "+
-		"kubectl delete clusterrole %s, and then kubectl delete --ignore-not-found -f config/install -f config/crd -f "+namespaceFile,
-		c.Kubeconfig, strings.Join(strings.Fields(found), ", "), anchor)
+		"%s, and then kubectl delete --ignore-not-found -f config/install -f config/crd -f "+namespaceFile,
+		c.Kubeconfig, strings.Join(strings.Fields(found), ", "), admission.StopCommands)
 }
 
-// StopEnforcing deletes the anchor and waits until everything that it owned is
-// gone. It works with the manager dead or alive.
+// StopEnforcing deletes the anchor and waits until the garbage collector has deleted what it owned. It works with the
+// manager dead or alive.
 func StopEnforcing(ctx context.Context, c *cluster.Cluster) error {
 	for _, args := range [][]string{
-		{"delete", "clusterrole", anchor, "--ignore-not-found"},
+		{"annotate", "clusterrole", "--field-selector=metadata.name=" + admission.AnchorName, v1alpha1.StopAnnotation + "=" + admission.AnchorName},
+		{"delete", "clusterrole", admission.AnchorName, "--ignore-not-found"},
 		{"wait", "--for=delete", admissionKinds, "-l", managed, "--timeout=60s"},
 	} {
 		if _, err := Kubectl(ctx, c, args...); err != nil {
