@@ -81,6 +81,20 @@ func (c *clients) mayUnprotect(ctx context.Context, t target) (access, error) {
 	})
 }
 
+// operates reports whether a user is the operator of an object, as the policies have it.
+func (c *clients) operates(ctx context.Context, user string, t target) (bool, error) {
+	allowed, denied, ok := policy.OperatorChecks(user, t.meta)
+	if !ok {
+		return false, nil
+	}
+	runs, err := c.may(ctx, allowed)
+	if err != nil || !runs.Allowed {
+		return false, err
+	}
+	everything, err := c.may(ctx, denied)
+	return err == nil && !everything.Allowed, err
+}
+
 // mayBypass says for which marks of an object the user may bypass the protection.
 func (c *clients) mayBypass(ctx context.Context, t target) (map[policy.Mark]bool, error) {
 	out := map[policy.Mark]bool{}

@@ -155,6 +155,7 @@ func (f deleteFacts) verdict(k policy.Key) policy.Verdict {
 		OldObject:    f.target.meta,
 		Used:         f.target.use != notInUse,
 		User:         f.user.Username,
+		Operates:     f.operates,
 		MayUnprotect: f.mayUnprotect.Allowed,
 		MayBypass:    f.mayBypass,
 	})

@@ -59,6 +59,8 @@ type deleteFacts struct {
 	mayUnprotect access
 	// mayBypass says for which marks the user may bypass the protection.
 	mayBypass map[policy.Mark]bool
+	// operates says that the user is the operator of the target.
+	operates bool
 	// namespaceLabels are nil where they are not known.
 	namespaceLabels map[string]string
 	// selecting are the protections that select the object.
@@ -89,6 +91,9 @@ func (c *clients) factsAbout(ctx context.Context, common whyFacts, t target, sha
 	facts.selecting = common.protections.Match(t.kind.groupKind(), t.meta, facts.namespaceLabels)
 	if facts.target, err = c.lookAtUse(ctx, facts.target); err != nil {
 		facts.unknown = append(slices.Clone(facts.unknown), "whether it is in use is not known, and it is assumed to be: "+err.Error())
+	}
+	if facts.operates, err = c.operates(ctx, common.user.Username, facts.target); err != nil {
+		return facts, err
 	}
 	facts.mayBypass, err = c.mayBypass(ctx, facts.target)
 	return facts, err

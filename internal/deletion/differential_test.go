@@ -32,7 +32,7 @@ import (
 var diffUsers = []string{
 	"alice", "ns-unprotector", "unprotector", "bypasser", "bypasser-of-one", "star",
 	"system:kube-controller-manager", "system:serviceaccount:kube-system:generic-garbage-collector",
-	"system:node:n1", "system:serviceaccount:other:workloads",
+	"system:node:n1", "system:serviceaccount:other:workloads", "system:serviceaccount:other:everything",
 }
 
 var (
@@ -73,7 +73,7 @@ func fixtureOf(number uint64) int { return int(number % uint64(diffRadix[0])) }
 
 // diffNumbers are the cases that the test takes without fuzzing.
 func diffNumbers() []uint64 {
-	random := rand.New(rand.NewPCG(1, 4))
+	random := rand.New(rand.NewPCG(1, 6))
 	sample := diffSample
 	if testing.Short() {
 		sample = diffShort
@@ -116,6 +116,11 @@ func (w *diffWorld) request(c diffCase) policy.Request {
 		Operation: c.operation, Resource: resource, Namespace: w.namespace, User: c.user,
 		Object: metadata(c.new, f.terminating), OldObject: metadata(c.old, f.terminating),
 		MayUnprotect: c.user == "unprotector" || c.user == "star",
+	}
+	if c.old != nil {
+		// Every user has all rights in the groups of the owners; two have them in all groups.
+		allowed, _, ok := policy.OperatorChecks(c.user, req.OldObject)
+		req.Operates = ok && slices.Contains(diffGroups, allowed.Group) && c.user != diffEverything && !strings.HasSuffix(c.user, ":generic-garbage-collector")
 	}
 	if f.released && c.old != nil {
 		req.Namespace = w.released
@@ -257,6 +262,7 @@ func TestDifferential_theSampleComesToEveryRule(t *testing.T) {
 		"not used":            func(r *policy.Request) { r.Used = true },
 		"the right":           func(r *policy.Request) { r.MayUnprotect = false },
 		"controller":          func(r *policy.Request) { r.User = "alice" },
+		"operation":           func(r *policy.Request) { r.Operates = false },
 		"termination":         func(r *policy.Request) { r.OldObject.DeletionTimestamp = nil },
 		"override":            func(r *policy.Request) { delete(r.OldObject.Labels, v1alpha1.OverrideMark) },
 		"override's contents": func(r *policy.Request) { delete(r.OldObject.Labels, v1alpha1.OverrideContentsMark) },

@@ -44,6 +44,12 @@ type diffWorld struct {
 	rules               policy.Rules
 }
 
+// diffGroups are those of the kinds in which every user has all rights, and diffEverything is the user that passes for
+// one with all rights everywhere.
+var diffGroups = []string{"", "apps", "networking.k8s.io"}
+
+const diffEverything = "system:serviceaccount:other:everything"
+
 func emptyDiffWorld() *diffWorld {
 	c := configv1alpha1.DeletionConfiguration{
 		Mode:   configv1alpha1.ModeEnforce,
@@ -103,7 +109,7 @@ func (w *diffWorld) welcome(t testing.TB, user string) {
 	t.Helper()
 	e := w.env
 	rules := make([]rbacv1.PolicyRule, 0, 4)
-	for _, group := range []string{"", "apps", "networking.k8s.io"} {
+	for _, group := range diffGroups {
 		rules = append(rules, testkit.Rule(group, []string{"*"}, "*"))
 	}
 	if user == "star" {
@@ -119,6 +125,8 @@ func (w *diffWorld) welcome(t testing.TB, user string) {
 		e.Grant(t, "", user, testkit.Rule(v1alpha1.GroupName, []string{v1alpha1.UnprotectResource}, v1alpha1.BypassVerb))
 	case "bypasser-of-one":
 		mayBypassOne(t, e, user, "one")
+	case diffEverything:
+		e.Grant(t, "", user, testkit.Rule(policy.Nothing.Group, []string{policy.Nothing.Resource}, "update"))
 	}
 	config := rest.CopyConfig(e.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}

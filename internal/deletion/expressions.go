@@ -10,6 +10,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
@@ -87,6 +88,36 @@ func identity(rules policy.Rules) []admissionregistrationv1.Variable {
 		{Name: "machine", Expression: "variables.user in " + cel.Strings(users) +
 			" || variables.kind == '/pods' && variables.user.startsWith(" + cel.String(policy.KubeletUserPrefix) + ")"},
 	}
+}
+
+// operator makes the variable operator, which is what policy.OperatorChecks says of the user: whether it runs the
+// controller of the old object. The API server evaluates it where it is needed only. Each check of the authorizer is a
+// variable of its own: two take most of what one expression may cost.
+func operator() []admissionregistrationv1.Variable {
+	const ofController = "size(variables.controller) == 0 ? '' : variables.controller[0]."
+	in := ".namespace(oldObject.metadata.?namespace.orValue(''))"
+	return []admissionregistrationv1.Variable{
+		{Name: "controller", Expression: "oldObject.metadata.?ownerReferences.orValue([]).filter(o, o.?controller.orValue(false))"},
+		{Name: "controllerGroup", Expression: ofController + "apiVersion.contains('/') ? variables.controller[0].apiVersion.split('/')[0] : ''"},
+		{Name: "controllerKind", Expression: ofController + "kind.lowerAscii()"},
+		{Name: "controllerResource", Expression: "variables.controllerKind.endsWith('s') ? variables.controllerKind + 'es' : variables.controllerKind.endsWith('y') ? " +
+			"variables.controllerKind.substring(0, size(variables.controllerKind) - 1) + 'ies' : variables.controllerKind + 's'"},
+		{Name: "runsController", Expression: "variables.controllerKind != '' && variables.user.startsWith(" + cel.String(policy.ServiceAccountUserPrefix) + ") && " +
+			"authorizer.group(variables.controllerGroup).resource(variables.controllerResource).subresource('status')" + in +
+			".name(variables.controller[0].name).check('update').allowed()"},
+		{Name: "mayDoEverything", Expression: fmt.Sprintf("authorizer.group(%s).resource(%s)%s.check('update').allowed()",
+			cel.String(policy.Nothing.Group), cel.String(policy.Nothing.Resource), in)},
+		{Name: "operator", Expression: "variables.runsController && !variables.mayDoEverything"},
+	}
+}
+
+// resources returns a CEL list of "group/resource".
+func resources(all []schema.GroupResource) string {
+	out := make([]string, 0, len(all))
+	for _, r := range all {
+		out = append(out, r.Group+"/"+r.Resource)
+	}
+	return cel.Strings(out)
 }
 
 // derived makes the variable derived: whether controllers make and delete the

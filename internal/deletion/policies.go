@@ -78,6 +78,11 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		variables = append(variables, used(), whileUsed(k), admission.MayUnprotect())
 		passes = append(passes, "!("+protects(labelValue("oldObject", k.Label), k)+")", "variables.whileUsed && !variables.used && "+looked)
 	}
+	// The authorizer costs more than the rest, so it comes last.
+	operated := "(variables.kind in " + derivedKinds(false) + " || variables.kind in " + resources(policy.ReplaceableKinds) + ") && variables.operator"
+	if k.Mark != policy.MarkContents {
+		variables = append(variables, operator()...)
+	}
 	var audit []admissionregistrationv1.AuditAnnotation
 	switch k.Mark {
 	case policy.MarkContents:
@@ -92,13 +97,13 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		variables = append(variables, used(), admission.MayUnprotect())
 		variables = append(variables, mayBypass(k)...)
 		audit = auditedAs(k, strings.Join(append(slices.Clone(passes), "!variables.used", released), " || "))
-		passes = append(passes, "!variables.used && "+looked, released, "variables.given && !variables.givenEverything")
+		passes = append(passes, "!variables.used && "+looked, released, operated, "variables.given && !variables.givenEverything")
 	case policy.MarkProtection:
 		variables = append(variables, mayBypass(k)...)
 		audit = auditedAs(k, strings.Join(append(slices.Clone(passes), released), " || "))
-		passes = append(passes, released, "variables.given && !variables.givenEverything")
+		passes = append(passes, released, operated, "variables.given && !variables.givenEverything")
 	default:
-		passes = append(passes, released)
+		passes = append(passes, released, operated)
 	}
 	validation := admissionregistrationv1.Validation{Expression: strings.Join(passes, " || "), Message: k.DeleteMessage()}
 	if strings.Contains(k.DeleteMessage(), policy.TargetPlace) {
@@ -154,11 +159,12 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 				value("new", "object", k.Label),
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || !(" + protects("variables.old", k) + ")"},
 				admission.MayUnprotect(),
-			}, ownership()),
+			}, ownership(), operator()),
 			Validations: []admissionregistrationv1.Validation{
 				{
 					Expression: fmt.Sprintf("variables.free || variables.new == variables.old || variables.new == %s || "+
-						"variables.derived && variables.machine || variables.mayUnprotect", cel.String(v1alpha1.ProtectAlways)),
+						"variables.derived && variables.machine || variables.mayUnprotect || !(variables.kind in %s) && variables.operator",
+						cel.String(v1alpha1.ProtectAlways), resources(policy.DataKinds)),
 					MessageExpression: messageExpression(k, k.UnprotectMessage()),
 					Message:           "the label " + k.Label + " protects this object from deletion, and taking it away is a right of its own",
 				},

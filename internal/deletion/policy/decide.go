@@ -105,6 +105,9 @@ func (r Rules) onDelete(k Key, req Request) []Finding {
 	if terminating(req.OldObject) || derived(req.Resource, req.OldObject) && r.machine(req) || k.letsPass(req) {
 		return nil
 	}
+	if k.Mark != MarkContents && req.Operates && replaceable(req.Resource) {
+		return nil
+	}
 	return []Finding{{Rule: RuleDelete, Key: k, Message: k.render(k.DeleteMessage(), req)}}
 }
 
@@ -113,7 +116,8 @@ func (r Rules) onUpdate(k Key, req Request) []Finding {
 		return nil
 	}
 	var found []Finding
-	if k.weakens(req) && !(derived(req.Resource, req.OldObject) && r.machine(req)) {
+	operates := req.Operates && !slices.Contains(DataKinds, req.Resource)
+	if k.weakens(req) && !operates && !(derived(req.Resource, req.OldObject) && r.machine(req)) {
 		found = append(found, Finding{Rule: RuleUnprotect, Key: k, Message: k.render(k.UnprotectMessage(), req)})
 	}
 	return append(found, r.onOwn(k, req)...)

@@ -34,6 +34,8 @@ type Request struct {
 	Released bool
 	// User is the name of whoever asks.
 	User string
+	// Operates says that User is the operator of OldObject, by OperatorChecks.
+	Operates bool
 	// MayUnprotect says whether User holds the verb unprotect in
 	// UnprotectNamespace. It is asked of the cluster's authorizer.
 	MayUnprotect bool
@@ -47,7 +49,7 @@ type Request struct {
 var ErrNoObject = errors.New("the request carries no object")
 
 // FromAdmission reads what the rules need out of an admission request; it
-// leaves Released, MayUnprotect and MayBypass empty, which it cannot know. The name of the object is taken from the object:
+// leaves Released, Operates, MayUnprotect and MayBypass empty, which it cannot know. The name of the object is taken from the object:
 // the request's own is empty when a whole collection is deleted.
 func FromAdmission(in *admissionv1.AdmissionRequest) (Request, error) {
 	req := Request{

@@ -1,0 +1,73 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// An operator deletes what it made for a custom resource, to make it again: Strimzi and CloudNativePG roll pods that way,
+// and copy the labels of the custom resource to them. A service account counts as the operator of an object if it may
+// update the status of the object's controller. People have no reason to, and neither has a pipeline; one that is
+// allowed everything does not count.
+
+// ServiceAccountUserPrefix begins the user name of every service account.
+const ServiceAccountUserPrefix = "system:serviceaccount:"
+
+// Nothing is a resource that does not exist. A user who may update it is allowed everything.
+var Nothing = schema.GroupResource{Group: "nothing.holdfast.dev", Resource: "nothings"}
+
+// ReplaceableKinds are those, beside DerivedKinds, of which operators delete objects to make them again, and which hold
+// no data. PersistentVolumeClaims, Secrets and custom resources, which may stand for data elsewhere, are not among them.
+var ReplaceableKinds = []schema.GroupResource{
+	{Resource: "configmaps"},
+	{Resource: "serviceaccounts"},
+	{Resource: "services"},
+	{Group: "apps", Resource: "daemonsets"},
+	{Group: "apps", Resource: "deployments"},
+	{Group: "apps", Resource: "statefulsets"},
+	{Group: "autoscaling", Resource: "horizontalpodautoscalers"},
+	{Group: "networking.k8s.io", Resource: "ingresses"},
+	{Group: "networking.k8s.io", Resource: "networkpolicies"},
+	{Group: "policy", Resource: "poddisruptionbudgets"},
+	{Group: "rbac.authorization.k8s.io", Resource: "rolebindings"},
+	{Group: "rbac.authorization.k8s.io", Resource: "roles"},
+}
+
+// DataKinds are those that an operator may not even unprotect.
+var DataKinds = []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}}
+
+// replaceable reports whether the operator of an object of a kind may delete it.
+func replaceable(r schema.GroupResource) bool {
+	_, isDerived := derivedKind(r)
+	return isDerived || slices.Contains(ReplaceableKinds, r)
+}
+
+// OperatorChecks returns the two questions that tell whether a user is the operator of an object: what the user must be
+// allowed, and what not. It returns false where no user can be.
+//
+// The plural of the controller's kind is guessed as Kubernetes does; an operator of a kind with another plural has to be
+// listed in the configuration, as deletion.workloadControllers.
+func OperatorChecks(user string, o *metav1.PartialObjectMetadata) (allowed, denied authorizationv1.ResourceAttributes, ok bool) {
+	owner := metav1.GetControllerOfNoCopy(o)
+	if owner == nil || !strings.HasPrefix(user, ServiceAccountUserPrefix) {
+		return allowed, denied, false
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil {
+		return allowed, denied, false
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(owner.Kind))
+	allowed = authorizationv1.ResourceAttributes{
+		Group: plural.Group, Resource: plural.Resource, Subresource: "status", Namespace: o.Namespace, Name: owner.Name, Verb: "update",
+	}
+	denied = authorizationv1.ResourceAttributes{Group: Nothing.Group, Resource: Nothing.Resource, Namespace: o.Namespace, Verb: "update"}
+	return allowed, denied, true
+}
