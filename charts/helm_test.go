@@ -33,6 +33,7 @@ func newHelm(t testing.TB, e *testkit.Env) *helm {
 	h := &helm{t: t}
 	flags := genericclioptions.NewConfigFlags(true).WithWrapConfigFn(func(c *rest.Config) *rest.Config {
 		c.QPS = -1 // no limit
+		c.WarningHandler = rest.NewWarningWriter(&h.said, rest.WarningWriterOptions{})
 		return c
 	})
 	namespace, cache := render.Namespace, t.TempDir()

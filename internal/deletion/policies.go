@@ -112,8 +112,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	}
 	return admission.Policy{
 		Name: k.PolicyName(policy.RuleDelete),
-		// helm uninstall keeps the error to itself, but client-go prints warnings.
-		Echo: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}},
+		Echo: admission.HelmRelease(),
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(protecting(k), rule("*", "*", admissionregistrationv1.Delete)),
 			Variables:        variables,

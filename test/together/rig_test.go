@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ type rig struct {
 	t      *testing.T
 	prefix string
 	git    *gitserver.Server
+	bin    string // has the plugin, once it was run
 }
 
 func shared(t *testing.T) *rig {
@@ -147,14 +149,23 @@ func (r *rig) gone(line string) {
 // holdfast runs the plugin, and returns what it says and its exit code.
 func (r *rig) holdfast(line string) testkit.Output {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), "kubectl-holdfast", strings.Fields(r.long(line))...)
+	return r.plugin("kubectl-holdfast", line)
+}
+
+// plugin runs a plugin of kubectl by its file.
+func (r *rig) plugin(name, line string) testkit.Output {
+	r.t.Helper()
+	if r.bin == "" {
+		r.bin = filepath.SplitList(r.Path(r.t))[0]
+	}
+	cmd := exec.CommandContext(r.t.Context(), filepath.Join(r.bin, name), strings.Fields(r.long(line))...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		r.t.Fatalf("kubectl holdfast %s: %v", line, err)
+		r.t.Fatalf("%s %s: %v", name, line, err)
 	}
 	return testkit.Output{Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
 }

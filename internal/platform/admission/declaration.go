@@ -44,6 +44,12 @@ type Policy struct {
 	Spec admissionregistrationv1.ValidatingAdmissionPolicySpec
 }
 
+// HelmRelease selects objects of Helm releases, for Policy.Echo: "helm uninstall" does not show the error that it gets, but
+// client-go prints warnings.
+func HelmRelease() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}}
+}
+
 // Webhook is one webhook: a validating one, unless it says otherwise.
 type Webhook struct {
 	// Name is what the API server shows when it cannot reach the webhook, so it

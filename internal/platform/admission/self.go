@@ -53,6 +53,7 @@ func (s Self) Policy() Policy {
 	return Policy{
 		Name: SelfPolicyName,
 		Mode: s.Mode,
+		Echo: HelmRelease(),
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
 				ResourceRules: s.rules(),
