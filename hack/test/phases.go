@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,7 +68,7 @@ func plan(ctx context.Context, o *options) ([]phase, error) {
 	if !o.all && len(o.packages) == 0 {
 		clustered = slices.DeleteFunc(clustered, func(name string) bool { return slices.Contains(long, short(name)) })
 	}
-	endToEndFirst(clustered)
+	longestFirst(clustered)
 	pure, clustered = nth(o.shard, pure), nth(o.shard, clustered)
 	phases := []phase{
 		{about: "Tests that need no cluster", packages: pure, args: pureArgs, race: race},
@@ -110,12 +111,25 @@ func others(race bool) []phase {
 	}
 }
 
-// endToEndFirst sorts the packages outside of internal to the front. They take longest, and go test starts packages in
-// the order in which it gets them; a long one that starts last leaves a core idle.
-func endToEndFirst(packages []string) {
+// longestFirst sorts packages by how long their tests are likely to take: go test starts them in this order, and a long
+// one that starts last leaves a core idle. End-to-end tests, which are outside of internal, come first, then the packages
+// with the most test code.
+func longestFirst(packages []string) {
 	slices.SortStableFunc(packages, func(a, b string) int {
-		return cmp.Compare(strings.Count(short(a), "internal/"), strings.Count(short(b), "internal/"))
+		a, b = short(a), short(b)
+		return cmp.Or(cmp.Compare(strings.Count(a, "internal/"), strings.Count(b, "internal/")), -cmp.Compare(testCode(a), testCode(b)))
 	})
+}
+
+// testCode returns the size of the test files in a folder, in bytes.
+func testCode(dir string) (size int64) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is valid
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
 }
 
 // nth is the part of a list that a shard has: each nth of it, so that neighbours, which tend to take as long as
