@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/kwok"
@@ -120,14 +121,19 @@ func (l *lender) close() error {
 
 // keepBusy starts processes that compute, until stop.
 func keepBusy(ctx context.Context, n int) (stop func(), err error) {
-	ctx, stop = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	stop = func() {
+		cancel()
+		running.Wait() // or this process ends before they are killed
+	}
 	for range n {
 		cmd := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
 		if err := cmd.Start(); err != nil {
 			stop()
 			return nil, fmt.Errorf("start a busy process: %w", err)
 		}
-		go cmd.Wait() //nolint:errcheck // it is killed
+		running.Go(func() { _ = cmd.Wait() }) // it is killed
 	}
 	return stop, nil
 }
