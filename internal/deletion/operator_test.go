@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -62,7 +61,7 @@ func (o *operated) make(t *testing.T, name, body, owner string, controller bool)
 	if owner != "" {
 		by := o.owners[owner]
 		u.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: ptr.To(controller),
+			APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: new(controller),
 		}})
 	}
 	if err := o.Client.Create(t.Context(), u); err != nil {

@@ -102,13 +102,17 @@ func (r Rules) onDelete(k Key, req Request) []Finding {
 			return nil
 		}
 	}
-	if terminating(req.OldObject) || derived(req.Resource, req.OldObject) && r.machine(req) || k.letsPass(req) {
-		return nil
-	}
-	if k.Mark != MarkContents && req.Operates && replaceable(req.Resource) {
+	if terminating(req.OldObject) || r.replaces(k, req) || k.letsPass(req) {
 		return nil
 	}
 	return []Finding{{Rule: RuleDelete, Key: k, Message: k.render(k.DeleteMessage(), req)}}
+}
+
+// replaces reports whether the request deletes an object to make it again: one that a controller made of a template, or
+// an operator of a custom resource. An operator may not delete what something protected hangs below.
+func (r Rules) replaces(k Key, req Request) bool {
+	return derived(req.Resource, req.OldObject) && r.machine(req) ||
+		k.Mark != MarkContents && req.Operates && replaceable(req.Resource)
 }
 
 func (r Rules) onUpdate(k Key, req Request) []Finding {
