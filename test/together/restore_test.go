@@ -168,5 +168,5 @@ func TestTogether_restore(t *testing.T) {
 	r.Eventually(func() string { return cmp.Diff(before, answers()) }, patience, slower).Should(gomega.BeEmpty())
 	r.Eventually(func() []string { return strays(t, r.Env, namespaces...) }, patience, often).Should(gomega.BeEmpty())
 	r.see(`role view -n {s} -o jsonpath={.metadata.labels.hnc\.x-k8s\.io/inherited-from}`, "{p}")
-	r.refused("delete ns {u}", "holds")
+	r.refused("delete ns {u}", "2 protected objects: configmaps/kept, configmaps/selected")
 }
