@@ -63,7 +63,7 @@ func confirm(t testing.TB, e *testkit.Env) {
 	}
 }
 
-// refusedAndUninstalled uninstalls without the annotation first, and expects that all rules stay.
+// refusedAndUninstalled expects that an uninstall without the annotation is refused and leaves all rules in place, and then uninstalls.
 func refusedAndUninstalled(t testing.TB, e *testkit.Env) {
 	t.Helper()
 	h, before := newHelm(t, e), rules(t, e)
@@ -118,7 +118,7 @@ func TestUninstall_takesAwayEveryRuleAndNothingOfAnybodys(t *testing.T) {
 		install, uninstall func(testing.TB, *testkit.Env)
 		// dead says that no manager runs when it is uninstalled.
 		dead bool
-		// unconfirmed says that the anchor is not annotated before.
+		// unconfirmed leaves out the annotation of the anchor.
 		unconfirmed bool
 	}{
 		{name: "helm uninstall", install: helmInstalled, uninstall: helmUninstalled},

@@ -59,7 +59,7 @@ type deleteFacts struct {
 	mayUnprotect access
 	// mayBypass says for which marks the user may bypass the protection.
 	mayBypass map[policy.Mark]bool
-	// operates says that the user is the operator of the target.
+	// operates reports whether the user is the operator of the target.
 	operates bool
 	// namespaceLabels are nil where they are not known.
 	namespaceLabels map[string]string

@@ -90,9 +90,9 @@ func identity(rules policy.Rules) []admissionregistrationv1.Variable {
 	}
 }
 
-// operator makes the variable operator, which is what policy.OperatorChecks says of the user: whether it runs the
-// controller of the old object. The API server evaluates it where it is needed only. Each check of the authorizer is a
-// variable of its own: two take most of what one expression may cost.
+// operator makes the variable operator: whether the user is the operator of the old object, see policy.OperatorChecks. The
+// API server evaluates a variable only where an expression uses it. Each check of the authorizer is a variable of its own,
+// because two in one expression take most of its cost limit.
 func operator() []admissionregistrationv1.Variable {
 	const ofController = "size(variables.controller) == 0 ? '' : variables.controller[0]."
 	in := ".namespace(oldObject.metadata.?namespace.orValue(''))"
@@ -134,13 +134,13 @@ func derived(object string) admissionregistrationv1.Variable {
 // derivedKinds is a CEL list of policy.DerivedKinds; with unowned only of those
 // whose objects have no owner.
 func derivedKinds(unowned bool) string {
-	var kinds []string
+	var kinds []schema.GroupResource
 	for _, d := range policy.DerivedKinds {
 		if d.Unowned || !unowned {
-			kinds = append(kinds, d.Group+"/"+d.Resource)
+			kinds = append(kinds, d.GroupResource)
 		}
 	}
-	return cel.Strings(kinds)
+	return resources(kinds)
 }
 
 func controlled(object string) string {

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// operated is a namespace with custom resources, and objects whose controllers they are.
+// operated is a namespace with custom resources, which control other objects.
 type operated struct {
 	*testkit.Env
 	namespace, group string
@@ -164,7 +164,7 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 	}
 }
 
-// A protection selects pods, and what they hang below is marked as holding something protected.
+// A ResourceDeletionProtection selects the pod; Holdfast marks the pod's owner as holding something protected.
 func TestOperator_replacesWhatAProtectionSelects(t *testing.T) {
 	t.Parallel()
 	o := newOperated(t)

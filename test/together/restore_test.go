@@ -4,13 +4,14 @@
 package together
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,40 +38,47 @@ var restoreOrder = []schema.GroupVersionKind{
 	{Group: "hnc.x-k8s.io", Version: "v1alpha2", Kind: "SubnamespaceAnchor"},
 }
 
-// backup returns all objects of namespaces as Velero restores them: with no metadata but names, labels and annotations.
-func (r *rig) backup(namespaces ...string) (out []*unstructured.Unstructured) {
-	r.t.Helper()
+// objects lists the objects of namespaces, and the namespaces, in the order of restoreOrder.
+func objects(t testing.TB, e *testkit.Env, namespaces ...string) (out []*unstructured.Unstructured) {
+	t.Helper()
 	for _, kind := range restoreOrder {
 		var all unstructured.UnstructuredList
 		all.SetGroupVersionKind(kind)
-		if err := r.Client.List(r.t.Context(), &all); err != nil {
-			r.t.Fatal(err)
+		if err := e.Client.List(t.Context(), &all); err != nil {
+			t.Fatal(err)
 		}
 		for i := range all.Items {
 			o := &all.Items[i]
-			if in := o.GetNamespace(); !slices.Contains(namespaces, in) && (in != "" || !slices.Contains(namespaces, o.GetName())) {
-				continue
+			if slices.Contains(namespaces, cmp.Or(o.GetNamespace(), o.GetName())) {
+				out = append(out, o)
 			}
-			restored := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
-			delete(restored.Object, "metadata")
-			delete(restored.Object, "status")
-			restored.SetNamespace(o.GetNamespace())
-			restored.SetName(o.GetName())
-			restored.SetLabels(o.GetLabels())
-			restored.SetAnnotations(o.GetAnnotations())
-			out = append(out, restored)
 		}
 	}
 	return out
 }
 
-// restore creates objects as Velero does, which leaves alone what is there.
-func restore(t *testing.T, e *testkit.Env, backup []*unstructured.Unstructured) {
+// backup returns objects as Velero restores them: of their metadata only names, labels and annotations.
+func backup(objects []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
+	for _, o := range objects {
+		restored := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
+		delete(restored.Object, "metadata")
+		delete(restored.Object, "status")
+		restored.SetNamespace(o.GetNamespace())
+		restored.SetName(o.GetName())
+		restored.SetLabels(o.GetLabels())
+		restored.SetAnnotations(o.GetAnnotations())
+		out = append(out, restored)
+	}
+	return out
+}
+
+// restore creates objects as Velero does, which does not change existing objects.
+func restore(t *testing.T, e *testkit.Env, saved []*unstructured.Unstructured) {
 	t.Helper()
 	e.Grant(t, "", velero, testkit.Rule("*", []string{"*"}, "*"))
 	c := e.As(t, velero)
 	g := gomega.NewWithT(t)
-	for _, o := range backup {
+	for _, o := range saved {
 		o = o.DeepCopy()
 		labels := o.GetLabels()
 		if labels == nil {
@@ -95,25 +103,13 @@ func restore(t *testing.T, e *testkit.Env, backup []*unstructured.Unstructured) 
 	}
 }
 
-// strays are the objects of namespaces that have marks or claims of other objects, or the annotation of a restored copy.
-func strays(t testing.TB, e *testkit.Env, namespaces ...string) (out []string) {
-	t.Helper()
-	for _, kind := range restoreOrder {
-		var all unstructured.UnstructuredList
-		all.SetGroupVersionKind(kind)
-		if err := e.Client.List(t.Context(), &all); err != nil {
-			t.Fatal(err)
-		}
-		for i := range all.Items {
-			o := &all.Items[i]
-			if !slices.Contains(namespaces, o.GetNamespace()) && !slices.Contains(namespaces, o.GetName()) {
-				continue
-			}
-			_, marked := o.GetLabels()[v1alpha1.MarkedLabel]
-			_, restored := o.GetAnnotations()[v1alpha1.RestoredCopyAnnotation]
-			if marked && !v1alpha1.Marked(o) || restored {
-				out = append(out, fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName()))
-			}
+// strays are the objects that have marks of other objects, or the annotation of a restored copy.
+func strays(objects []*unstructured.Unstructured) (out []string) {
+	for _, o := range objects {
+		_, marked := o.GetLabels()[v1alpha1.MarkedLabel]
+		_, restored := o.GetAnnotations()[v1alpha1.RestoredCopyAnnotation]
+		if marked && !v1alpha1.Marked(o) || restored {
+			out = append(out, fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName()))
 		}
 	}
 	return out
@@ -151,9 +147,9 @@ func TestTogether_restore(t *testing.T) {
 	r.Eventually(func() string {
 		last := before
 		before = answers()
-		return cmp.Diff(last, before)
+		return gocmp.Diff(last, before)
 	}, patience, slower).Should(gomega.BeEmpty())
-	backup := r.backup(namespaces...)
+	saved := backup(objects(t, r.Env, namespaces...))
 
 	for _, n := range []string{"s", "u"} {
 		r.answers("override ask namespace {"+n+"} --include-contents --reason restore --wait", 0)
@@ -164,9 +160,9 @@ func TestTogether_restore(t *testing.T) {
 	r.done("delete ns {p} --wait=false")
 	r.gone("ns {p}")
 
-	restore(t, r.Env, backup)
-	r.Eventually(func() string { return cmp.Diff(before, answers()) }, patience, slower).Should(gomega.BeEmpty())
-	r.Eventually(func() []string { return strays(t, r.Env, namespaces...) }, patience, often).Should(gomega.BeEmpty())
+	restore(t, r.Env, saved)
+	r.Eventually(func() string { return gocmp.Diff(before, answers()) }, patience, slower).Should(gomega.BeEmpty())
+	r.Eventually(func() []string { return strays(objects(t, r.Env, namespaces...)) }, patience, often).Should(gomega.BeEmpty())
 	r.see(`role view -n {s} -o jsonpath={.metadata.labels.hnc\.x-k8s\.io/inherited-from}`, "{p}")
 	r.refused("delete ns {u}", "2 protected objects: configmaps/kept, configmaps/selected")
 }

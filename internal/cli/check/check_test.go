@@ -79,7 +79,7 @@ func TestInstallation(t *testing.T) {
 		{name: "it says nothing of itself", f: facts{holdfast: says(), anchor: true}, want: "Problem: Holdfast does not say whether it is ready"},
 		{name: "its manager has never run", f: facts{anchor: true}, want: "Problem: Holdfast is installed, and has never said how it is"},
 		{name: "kinds are missing", f: facts{holdfast: says(ready), anchor: true, established: map[string]bool{needed[0]: true}}, want: "Problem: CustomResourceDefinitions are missing: deletionoverrides.holdfast.dev\nOK: Holdfast is ready"},
-		{name: "its anchor can be deleted in one step", f: facts{holdfast: says(ready), anchor: true, stops: true}, want: "Note: the ClusterRole holdfast-anchor has the annotation holdfast.dev/stop: who deletes it, be it by accident, stops Holdfast\nOK: Holdfast is ready"},
+		{name: "its anchor can be deleted in one step", f: facts{holdfast: says(ready), anchor: true, stops: true}, want: "Note: the ClusterRole holdfast-anchor has the annotation holdfast.dev/stop, so deleting it, even by accident, stops Holdfast\nOK: Holdfast is ready"},
 		{name: "one of two pods is there", f: facts{holdfast: says(ready), anchor: true, deployments: pods(1)}, want: "OK: Holdfast is ready\nWarning: of Deployment guard 1 of 2 pods are ready"},
 		{name: "no pod is there that could say so", f: facts{holdfast: says(ready), anchor: true, deployments: pods(0)}, want: "OK: Holdfast is ready\nProblem: of Deployment guard 0 of 2 pods are ready"},
 	} {

@@ -38,7 +38,7 @@ type facts struct {
 	// holdfast is its object; nil where it does not run.
 	holdfast *v1alpha1.Holdfast
 	anchor   bool
-	// stops says that the anchor may be deleted without another word.
+	// stops reports whether the anchor has the annotation that allows its deletion.
 	stops bool
 	// namespace is the one Holdfast is installed in, and there says that it exists.
 	namespace string

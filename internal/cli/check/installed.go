@@ -71,7 +71,7 @@ func installation(f *facts, plugin string) []Finding {
 	}
 	if f.stops {
 		say(Note, "kubectl annotate clusterrole "+admission.AnchorName+" "+v1alpha1.StopAnnotation+"-",
-			"the ClusterRole %s has the annotation %s: who deletes it, be it by accident, stops Holdfast", admission.AnchorName, v1alpha1.StopAnnotation)
+			"the ClusterRole %s has the annotation %s, so deleting it, even by accident, stops Holdfast", admission.AnchorName, v1alpha1.StopAnnotation)
 	}
 	if f.holdfast == nil {
 		say(Problem, "look at the log of its manager", "Holdfast is installed, and has never said how it is")

@@ -87,7 +87,7 @@ func TestOrigin(t *testing.T) {
   namespace:   view: rootsync/config-management-system/shop owns it (implicit)`,
 		},
 		{
-			name: "others own fields of it, and the namespace has claims that nobody can read", namespace: `{name: a, uid: u, annotations: {holdfast.dev/claims: "of u, x"}}`,
+			name: "others own fields of it, and the claims of its namespace cannot be read", namespace: `{name: a, uid: u, annotations: {holdfast.dev/claims: "of u, x"}}`,
 			meta: `managedFields: [
 				{manager: configsync.gke.io, operation: Apply, fieldsType: FieldsV1, fieldsV1: {"f:rules": {}}},
 				{manager: kubectl-edit, operation: Update, fieldsType: FieldsV1, fieldsV1: {"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}, "f:c": {}, "f:d": {}}}}},

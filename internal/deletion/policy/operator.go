@@ -13,19 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An operator deletes what it made for a custom resource, to make it again: Strimzi and CloudNativePG roll pods that way,
-// and copy the labels of the custom resource to them. A service account counts as the operator of an object if it may
-// update the status of the object's controller. People have no reason to, and neither has a pipeline; one that is
-// allowed everything does not count.
+// An operator deletes an object of its custom resource to create it again: Strimzi and CloudNativePG roll pods that way,
+// and copy the labels of the custom resource to them. A service account counts as the operator of an object if it is
+// authorized to update the status of the object's controller, which roles for users and pipelines leave out. A service
+// account that is authorized for all resources does not count.
 
 // ServiceAccountUserPrefix begins the user name of every service account.
 const ServiceAccountUserPrefix = "system:serviceaccount:"
 
-// Nothing is a resource that does not exist. A user who may update it is allowed everything.
+// Nothing is a resource that does not exist. Only a user with a rule for all resources is authorized to update it.
 var Nothing = schema.GroupResource{Group: "nothing.holdfast.dev", Resource: "nothings"}
 
-// ReplaceableKinds are those, beside DerivedKinds, of which operators delete objects to make them again, and which hold
-// no data. PersistentVolumeClaims, Secrets and custom resources, which may stand for data elsewhere, are not among them.
+// ReplaceableKinds are the kinds without data whose objects an operator may delete, in addition to DerivedKinds.
+// PersistentVolumeClaims, Secrets and custom resources, which may stand for data elsewhere, are not among them.
 var ReplaceableKinds = []schema.GroupResource{
 	{Resource: "configmaps"},
 	{Resource: "serviceaccounts"},
@@ -41,7 +41,7 @@ var ReplaceableKinds = []schema.GroupResource{
 	{Group: "rbac.authorization.k8s.io", Resource: "roles"},
 }
 
-// DataKinds are those that an operator may not even unprotect.
+// DataKinds are the kinds whose objects an operator may not unprotect either.
 var DataKinds = []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}}
 
 // replaceable reports whether the operator of an object of a kind may delete it.
@@ -50,11 +50,11 @@ func replaceable(r schema.GroupResource) bool {
 	return isDerived || slices.Contains(ReplaceableKinds, r)
 }
 
-// OperatorChecks returns the two questions that tell whether a user is the operator of an object: what the user must be
-// allowed, and what not. It returns false where no user can be.
+// OperatorChecks returns two access reviews that decide whether a user is the operator of an object: allowed must be
+// authorized, and denied must not. It returns false if the object has no controller or the user is not a service account.
 //
-// The plural of the controller's kind is guessed as Kubernetes does; an operator of a kind with another plural has to be
-// listed in the configuration, as deletion.workloadControllers.
+// The plural of the controller's kind is guessed as meta.UnsafeGuessKindToResource does. The operator of a kind with
+// another plural has to be listed in the configuration, as deletion.workloadControllers.
 func OperatorChecks(user string, o *metav1.PartialObjectMetadata) (allowed, denied authorizationv1.ResourceAttributes, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(o)
 	if owner == nil || !strings.HasPrefix(user, ServiceAccountUserPrefix) {

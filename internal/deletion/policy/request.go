@@ -34,7 +34,7 @@ type Request struct {
 	Released bool
 	// User is the name of whoever asks.
 	User string
-	// Operates says that User is the operator of OldObject, by OperatorChecks.
+	// Operates reports whether User is the operator of OldObject; see OperatorChecks.
 	Operates bool
 	// MayUnprotect says whether User holds the verb unprotect in
 	// UnprotectNamespace. It is asked of the cluster's authorizer.

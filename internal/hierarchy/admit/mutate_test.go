@@ -82,7 +82,7 @@ func TestRestored(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, "a")
-			r.unknown = errUnknown // the webhooks go by the names alone
+			r.unknown = errUnknown // the webhooks decide by the names alone
 			got, _ := r.answer(t, tt.webhook, request{op: "CREATE", object: tt.object}.review(t))
 			if diff := cmp.Diff(tt.want, patches(t, got.Patch)); diff != "" || !got.Allowed {
 				t.Errorf("allowed: %t, patch (-want +got):\n%s", got.Allowed, diff)

@@ -34,7 +34,7 @@ type Source struct {
 	// Held says that the object has finalizers: no copies are made or changed, and
 	// those that are there stay.
 	Held bool
-	// Restored says that the object was a copy when it was backed up, and gives way to a source above it.
+	// Restored reports whether the object was a copy when it was backed up. A source above it overwrites it.
 	Restored bool
 
 	exceptions Exceptions

@@ -31,7 +31,7 @@ type Self struct {
 	CRDGroups []string
 }
 
-// StopCommands stop Holdfast: the first says that the second is meant.
+// StopCommands stop Holdfast: the policy refuses the second without the first.
 const StopCommands = "kubectl annotate clusterrole " + AnchorName + " " + v1alpha1.StopAnnotation + "=" + AnchorName +
 	" && kubectl delete clusterrole " + AnchorName
 

@@ -14,7 +14,7 @@ import (
 
 // Older versions of Holdfast did not bind marks to objects: MarkedLabel had the value v1alpha1.MarkSet, and one policy
 // for each key refused every write of a mark by others. After an upgrade, those policies and the deletion guard's stay
-// in force until the Marker has bound all marks. They go by any mark, so every object stays protected meanwhile.
+// in force until the Marker has bound all marks. They ignore the UID, so every object stays protected meanwhile.
 
 // UnboundPolicies returns the mark policies of older versions, as undecided: to be kept as they are.
 func UnboundPolicies() []admission.Policy {

@@ -155,7 +155,7 @@ func TestPolicy(t *testing.T) {
 	t.Run("who may unprotect takes it away", func(t *testing.T) {
 		ns := e.Namespace(t)
 		o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-		passes(t, "the guard", e.As(t, guard).Patch(t.Context(), o, annotate(of(t, e, ns, "declared by nobody who can be read"))))
+		passes(t, "the guard", e.As(t, guard).Patch(t.Context(), o, annotate(of(t, e, ns, "declared by no known source"))))
 		refused(t, "who may not", e.As(t, editor).Patch(t.Context(), o, annotate("")))
 		refused(t, "who may not, by the status", e.As(t, editor).Status().Patch(t.Context(), o, annotate("")))
 		passes(t, "who may", e.As(t, unprotector).Patch(t.Context(), o, annotate("")))
