@@ -219,6 +219,7 @@ func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.
 		d.Policies = append(d.Policies, marks.UnboundPolicies()...)
 	} else {
 		d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)
+		d.Webhooks = append(d.Webhooks, marks.Webhook(marked, self.Users))
 	}
 	// The sync writes claims too.
 	syncUser := "system:serviceaccount:" + self.Namespace + ":" + syncName

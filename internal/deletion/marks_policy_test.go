@@ -52,74 +52,87 @@ func marked(uid types.UID, key string) map[string]string {
 	return map[string]string{v1alpha1.MarkedLabel: string(uid), key: "x"}
 }
 
-func TestMarks_usersCannotBindThem(t *testing.T) {
-	t.Parallel()
-	e := testkit.Shared(t)
+// markRequest binds a mark to an object.
+type markRequest struct {
+	name   string
+	object client.Object
+	do     func(key string) error
+	// bindings are requests that a policy refuses even while Holdfast runs.
+	binding bool
+}
+
+// markRequests are all requests by which a user with all rights, and with the right to unprotect, could bind marks.
+func markRequests(t *testing.T, e *testkit.Env) []markRequest {
+	t.Helper()
 	ns := e.Namespace(t)
 	user := "unprotector-" + ns // the right to remove marks does not include setting them
 	everything(t, e, user)
 	mayUnprotect(t, e, "", user)
 	c := e.As(t, user)
-	configMap(t, e, ns, "there")
 	e.Apply(t, ns, `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80}]}}`)
 	e.Apply(t, ns, `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}`)
-	read := func(o client.Object) types.UID {
-		t.Helper()
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
+	there, service, pod := configMap(t, e, ns, "there"), &corev1.Service{ObjectMeta: meta("s")}, &corev1.Pod{ObjectMeta: meta("p")}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	for _, o := range []client.Object{service, pod, namespace} {
 		if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			t.Fatal(err)
 		}
-		return o.GetUID()
 	}
-	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
-	configMapUID := read(&corev1.ConfigMap{ObjectMeta: meta("there")})
-	serviceUID := read(&corev1.Service{ObjectMeta: meta("s")})
-	podUID := read(&corev1.Pod{ObjectMeta: meta("p")})
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-	namespaceUID := read(namespace)
-	labels := func(uid types.UID, key string) client.Patch {
-		out := map[string]any{}
-		for k, v := range marked(uid, key) {
-			out[k] = v
-		}
-		return mergeLabels(out)
+	labels := func(o client.Object, key string) client.Patch {
+		return mergeLabels(map[string]any{v1alpha1.MarkedLabel: string(o.GetUID()), key: "x"})
 	}
-	ways := []struct {
-		name string
-		do   func(key string) error
-	}{
-		{"PATCH", func(key string) error {
-			return c.Patch(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("there")}, labels(configMapUID, key))
+	return []markRequest{
+		{name: "PATCH", object: there, do: func(key string) error {
+			return c.Patch(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("there")}, labels(there, key))
 		}},
-		{"PUT", func(key string) error {
+		{name: "PUT", object: there, do: func(key string) error {
 			o := &corev1.ConfigMap{ObjectMeta: meta("there")}
-			o.Labels = marked(configMapUID, key)
+			o.Labels = marked(there.UID, key)
 			return c.Update(t.Context(), o)
 		}},
-		{"apply", func(key string) error {
+		{name: "apply", object: there, do: func(key string) error {
 			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 			o.SetNamespace(ns)
 			o.SetName("there")
-			o.SetLabels(marked(configMapUID, key))
+			o.SetLabels(marked(there.UID, key))
 			return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("gitops"), client.ForceOwnership)
 		}},
-		{"services/status", func(key string) error {
-			return c.Status().Patch(t.Context(), &corev1.Service{ObjectMeta: meta("s")}, labels(serviceUID, key))
+		{name: "services/status", object: service, do: func(key string) error {
+			return c.Status().Patch(t.Context(), &corev1.Service{ObjectMeta: meta("s")}, labels(service, key))
 		}},
-		{"namespaces/status", func(key string) error {
-			return c.Status().Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, labels(namespaceUID, key))
+		{name: "namespaces/status", object: namespace, do: func(key string) error {
+			return c.Status().Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, labels(namespace, key))
 		}},
-		{"namespaces/finalize", func(key string) error {
+		{name: "namespaces/finalize", object: namespace, do: func(key string) error {
 			o := namespace.DeepCopy()
-			maps.Copy(o.Labels, marked(namespaceUID, key))
+			maps.Copy(o.Labels, marked(namespace.UID, key))
 			return c.SubResource("finalize").Update(t.Context(), o)
 		}},
-		{"pods/binding", func(key string) error { return bind(t, c, binding(ns, "p", marked(podUID, key)), false) }},
-		{"bindings", func(key string) error { return bind(t, c, binding(ns, "p", marked(podUID, key)), true) }},
+		{name: "pods/binding", object: pod, binding: true, do: func(key string) error {
+			return bind(t, c, binding(ns, "p", marked(pod.UID, key)), false)
+		}},
+		{name: "bindings", object: pod, binding: true, do: func(key string) error {
+			return bind(t, c, binding(ns, "p", marked(pod.UID, key)), true)
+		}},
 	}
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
+}
+
+func TestMarks_usersCannotBindThem(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	for _, r := range markRequests(t, e) {
+		t.Run(r.name, func(t *testing.T) {
 			for _, key := range v1alpha1.Marks {
-				refusedMark(t, way.name+" "+key, way.do(key))
+				err := r.do(key)
+				if r.binding {
+					refusedMark(t, r.name+" "+key, err)
+				} else if err != nil {
+					t.Errorf("%s: %v", key, err)
+				}
+				if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(r.object), r.object); err != nil || v1alpha1.Marked(r.object) {
+					t.Errorf("%s: got labels %v, %v, want no bound mark", key, r.object.GetLabels(), err)
+				}
 			}
 		})
 	}
@@ -186,10 +199,15 @@ func TestMarks_ofAnotherObject(t *testing.T) {
 			t.Errorf("got %v, want a 403", err)
 		}
 	})
-	t.Run("the object that they are of may not be written back without them", func(t *testing.T) {
+	t.Run("the object that they are of keeps them when it is replaced without them", func(t *testing.T) {
 		o := source.DeepCopy()
 		o.ResourceVersion, o.Labels = "", nil
-		refusedMark(t, "a PUT", c.Update(t.Context(), o))
+		if err := c.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(source.Labels, o.Labels); diff != "" {
+			t.Errorf("labels (-want +got):\n%s", diff)
+		}
 	})
 }
 
@@ -224,7 +242,7 @@ func binding(ns, pod string, labels map[string]string) *corev1.Binding {
 	}
 }
 
-func TestMarks_nobodyChangesOne(t *testing.T) {
+func TestMarks_stayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	ns := e.Namespace(t)
@@ -237,29 +255,40 @@ func TestMarks_nobodyChangesOne(t *testing.T) {
 	const key = v1alpha1.ProtectedByMark
 	has := label(t, e, key, "configmap", "x", "-n", ns)
 
+	if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+		t.Fatal(err)
+	}
+	none := map[string]any{key: nil, v1alpha1.MarkedLabel: nil}
+
 	for _, tt := range []struct {
-		name  string
-		user  string
-		value any
+		name   string
+		user   string
+		labels map[string]any
 	}{
-		{name: "an editor gives it another value", user: editor, value: "other"},
-		{name: "an editor empties it", user: editor, value: ""},
-		{name: "an editor takes it away", user: editor, value: nil},
-		{name: "who may unprotect gives it another value", user: unprotector, value: "other"},
+		{"an editor gives it another value", editor, map[string]any{key: "other"}},
+		{"an editor empties it", editor, map[string]any{key: ""}},
+		{"an editor removes it", editor, map[string]any{key: nil}},
+		{"an editor removes what binds it", editor, map[string]any{v1alpha1.MarkedLabel: nil}},
+		{"an editor removes both", editor, none},
+		{"an operator writes those of its custom resource", editor, map[string]any{key: "other", v1alpha1.MarkedLabel: "0b4d0d5a"}},
+		{"an editor adds one", editor, map[string]any{v1alpha1.OverrideMark: "x"}},
+		{"a user with the verb unprotect gives it another value", unprotector, map[string]any{key: "other"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			refusedMark(t, tt.name, e.As(t, tt.user).Patch(t.Context(), cm.DeepCopy(), mergeLabels(map[string]any{key: tt.value})))
+			o := cm.DeepCopy()
+			if err := e.As(t, tt.user).Patch(t.Context(), o, mergeLabels(tt.labels)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(cm.Labels, o.Labels); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
 		})
 	}
-	t.Run("a PUT without it", func(t *testing.T) {
-		refusedMark(t, "a PUT without", e.As(t, editor).Update(t.Context(), &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x", Labels: map[string]string{v1alpha1.MarkedLabel: string(cm.UID)}},
-		}))
-	})
-	t.Run("a PUT without what binds it", func(t *testing.T) {
-		refusedMark(t, "a PUT without", e.As(t, editor).Update(t.Context(), &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x", Labels: map[string]string{key: ns}},
-		}))
+	t.Run("kubectl warns", func(t *testing.T) {
+		out := e.Kubectl(t, "label", "configmap/x", "-n", ns, key+"-", "--as="+editor)
+		if out.Code != 0 || !strings.Contains(out.Stderr, "Warning: the label "+key+" stays as it was: it is a mark of Holdfast") {
+			t.Errorf("got %+v", out)
+		}
 	})
 	t.Run("an editor changes everything else", func(t *testing.T) {
 		if err := e.As(t, editor).Patch(t.Context(), cm.DeepCopy(), mergeLabels(map[string]any{"app": "web"})); err != nil {
@@ -275,7 +304,7 @@ func TestMarks_nobodyChangesOne(t *testing.T) {
 			t.Errorf("the mark is %q, want %q", got, ns)
 		}
 	})
-	t.Run("who may unprotect takes it away, and Holdfast puts it back", func(t *testing.T) {
+	t.Run("a user with the verb unprotect removes it, and Holdfast writes it again", func(t *testing.T) {
 		taken := cm.DeepCopy()
 		if err := e.As(t, unprotector).Patch(t.Context(), taken, mergeLabels(map[string]any{key: nil})); err != nil {
 			t.Fatal(err)

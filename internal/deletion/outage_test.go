@@ -36,6 +36,7 @@ func TestOutage(t *testing.T) {
 	w.kill(t)
 	t.Run("overrides stay in force", w.overridesHold)
 	t.Run("marks hold", w.marksHold)
+	t.Run("updates of marks are refused", w.marksRefused)
 	t.Run("labels hold, and nothing else is refused", w.labelsHold)
 	t.Run("a namespace that nobody can look into stays", w.nobodyLooks)
 	t.Run("the mode changes by plain kubectl", w.modeChanges)
@@ -128,6 +129,20 @@ func (w *outage) marksHold(t *testing.T) {
 	g := gomega.NewWithT(t)
 	g.Expect(refused(t, w.e, "delete", "configmap", "later", "-n", w.marks)).To(gomega.ContainSubstring("ResourceDeletionProtection mine"))
 	g.Expect(refused(t, w.e, "delete", "namespace", w.marks)).To(gomega.ContainSubstring("3 protected objects"))
+}
+
+// marksRefused is about updates in which Holdfast keeps the marks while it runs.
+func (w *outage) marksRefused(t *testing.T) {
+	for _, r := range markRequests(t, w.e) {
+		for _, key := range v1alpha1.Marks {
+			refusedMark(t, r.name+" "+key, r.do(key))
+		}
+	}
+	everything(t, w.e, "mark-editor")
+	selected := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.marks, Name: "selected"}}
+	for _, value := range []any{"other", "", nil} {
+		refusedMark(t, fmt.Sprintf("the value %v", value), w.e.As(t, "mark-editor").Patch(t.Context(), selected.DeepCopy(), mergeLabels(map[string]any{v1alpha1.ProtectedByMark: value})))
+	}
 }
 
 func (w *outage) labelsHold(t *testing.T) {

@@ -5,6 +5,7 @@ package testkit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,8 +40,11 @@ func (e *Env) WaitNotEnforced(ctx context.Context) error {
 // refusedByUs says whether a policy of Holdfast refused a request; that the API
 // server is down, or somebody else refuses, is no such answer.
 func refusedByUs(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'holdfast-")
+	return errors.Is(err, errKept) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'holdfast-")
 }
+
+// errKept is the answer to a probe that went through and left the marks of its object as they are.
+var errKept = errors.New("Holdfast's webhook kept the marks")
 
 // probes are dry runs of what Holdfast refuses to everybody.
 func (e *Env) probes(ctx context.Context) ([]func() error, error) {
@@ -71,7 +75,12 @@ func (e *Env) probes(ctx context.Context) ([]func() error, error) {
 	}
 	marked := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, v1alpha1.MarkedLabel, ns.UID)
 	out := []func() error{func() error {
-		return e.Client.Patch(ctx, ns.DeepCopy(), client.RawPatch(types.MergePatchType, marked), client.DryRunAll)
+		patched := ns.DeepCopy()
+		err := e.Client.Patch(ctx, patched, client.RawPatch(types.MergePatchType, marked), client.DryRunAll)
+		if err == nil && !v1alpha1.Marked(patched) {
+			return errKept
+		}
+		return err
 	}}
 	for _, o := range objects {
 		out = append(out, func() error { return e.Client.Create(ctx, o, client.DryRunAll) })

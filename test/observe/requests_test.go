@@ -186,25 +186,9 @@ func requests() []request {
 			})
 	}
 	for _, mark := range append([]string{v1alpha1.MarkedLabel}, v1alpha1.Marks...) {
-		out = append(out,
-			request{name: "forge the mark " + mark, by: marks.PolicyName, always: true, do: forges(mark)},
-			request{name: "forge the mark " + mark + " by a binding", by: marks.BindingPolicyName, always: true, do: binds(mark)},
-		)
+		out = append(out, request{name: "forge the mark " + mark + " by a binding", by: marks.BindingPolicyName, always: true, do: binds(mark)})
 	}
 	return out
-}
-
-// forges binds a mark to the ConfigMap "free".
-func forges(mark string) func(context.Context, client.Client) error {
-	return func(ctx context.Context, c client.Client) error {
-		o := object("v1", "ConfigMap", observed, "free")
-		if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		labels := map[string]string{mark: "x", v1alpha1.MarkedLabel: string(o.GetUID())}
-		o.SetLabels(labels)
-		return c.Update(ctx, o)
-	}
 }
 
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {

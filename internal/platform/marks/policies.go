@@ -39,8 +39,10 @@ const (
 
 // Bound is v1alpha1.Marked as a CEL expression. The type of namespaceObject does not declare metadata.uid, though its
 // values have it; hence dyn.
-func Bound(object string) string {
-	return object + ".metadata.?labels[" + cel.String(v1alpha1.MarkedLabel) + "].orValue('') == dyn(" + object + ").metadata.?uid.orValue('-')"
+func Bound(object string) string { return boundTo(object, object) }
+
+func boundTo(object, uidOf string) string {
+	return object + ".metadata.?labels[" + cel.String(v1alpha1.MarkedLabel) + "].orValue('') == dyn(" + uidOf + ").metadata.?uid.orValue('-')"
 }
 
 // copiers are the controllers that copy all labels of a Service to its Endpoints and EndpointSlices. If the policy
@@ -53,34 +55,43 @@ var copiers = []string{
 	"system:serviceaccount:kube-system:endpointslicemirroring-controller",
 }
 
-const mayRemove = "Removing them needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one"
+// textMayRemove ends the message of the policy and the warning of the webhook.
+var textMayRemove = fmt.Sprintf("Removing them needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one",
+	v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
 
 // keys are the label keys that the policies guard.
 var keys = slices.Concat(v1alpha1.Marks, []string{v1alpha1.MarkedLabel})
 
+// changedKeys is a CEL list of the marks that an UPDATE changes.
+var changedKeys = cel.Strings(keys) + ".filter(k, " + label("object") + " != " + label("oldObject") + ")"
+
+func label(object string) string { return object + ".metadata.?labels[?k].orValue('')" }
+
+// refused is a CEL expression: whether an UPDATE changes marks that are bound to the object before or after it, and its
+// user must not.
+func refused(users []string) string {
+	user, kind := "request.userInfo.?username.orValue('')", "request.resource.group + '/' + request.resource.resource"
+	binds := boundTo("object", "oldObject") // a PUT may leave out the UID, which the API server adds after the webhooks
+	return strings.Join([]string{
+		"size(" + changedKeys + ") > 0",
+		"(" + Bound("oldObject") + " || " + binds + ")",
+		"!(" + user + " in " + cel.Strings(users) + ")",
+		"!(" + kind + " in ['/endpoints', 'discovery.k8s.io/endpointslices'] && " + user + " in " + cel.Strings(copiers) + " && !(" + binds + "))",
+		"!(" + changedKeys + ".all(k, " + label("object") + " == '') && " + admission.MayUnprotect().Expression + ")",
+	}, " && ")
+}
+
 // boundPolicy matches only objects with MarkedLabel, before or after the change: on others no mark is bound.
 func boundPolicy(mode configv1alpha1.Mode, users []string) admission.Policy {
-	label := func(object string) string { return object + ".metadata.?labels[?k].orValue('')" }
 	return admission.Policy{
 		Name: PolicyName,
 		Mode: mode,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: onLabel(v1alpha1.MarkedLabel, "*/*", admissionregistrationv1.Update),
-			Variables: []admissionregistrationv1.Variable{
-				{Name: "user", Expression: "request.userInfo.?username.orValue('')"},
-				{Name: "kind", Expression: "request.resource.group + '/' + request.resource.resource"},
-				{Name: "copied", Expression: "variables.kind in ['/endpoints', 'discovery.k8s.io/endpointslices'] && variables.user in " + cel.Strings(copiers) +
-					" && !(" + Bound("object") + ")"},
-				{Name: "changed", Expression: cel.Strings(keys) + ".filter(k, " + label("object") + " != " + label("oldObject") + ")"},
-				{Name: "bound", Expression: Bound("oldObject") + " || " + Bound("object")},
-				admission.MayUnprotect(),
-			},
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "size(variables.changed) == 0 || !variables.bound || variables.copied || variables.user in " + cel.Strings(users) +
-					" || variables.changed.all(k, " + label("object") + " == '') && variables.mayUnprotect",
-				MessageExpression: "'the labels ' + variables.changed.join(', ') + " + cel.String(" are marks of Holdfast: leave them as they are when you change the object. "+
-					fmt.Sprintf(mayRemove, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)),
-				Message: "the marks of Holdfast on this object are written by Holdfast alone",
+				Expression:        "!(" + refused(users) + ")",
+				MessageExpression: "'the labels ' + " + changedKeys + ".join(', ') + " + cel.String(" are marks of Holdfast: leave them as they are when you change the object. "+textMayRemove),
+				Message:           "the marks of Holdfast on this object are written by Holdfast alone",
 			}},
 		},
 	}
