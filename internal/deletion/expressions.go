@@ -100,8 +100,7 @@ func operator() []admissionregistrationv1.Variable {
 		{Name: "controller", Expression: "oldObject.metadata.?ownerReferences.orValue([]).filter(o, o.?controller.orValue(false))"},
 		{Name: "controllerGroup", Expression: ofController + "apiVersion.contains('/') ? variables.controller[0].apiVersion.split('/')[0] : ''"},
 		{Name: "controllerKind", Expression: ofController + "kind.lowerAscii()"},
-		{Name: "controllerResource", Expression: "variables.controllerKind.endsWith('s') ? variables.controllerKind + 'es' : variables.controllerKind.endsWith('y') ? " +
-			"variables.controllerKind.substring(0, size(variables.controllerKind) - 1) + 'ies' : variables.controllerKind + 's'"},
+		{Name: "controllerResource", Expression: plural("variables.controllerKind")},
 		{Name: "runsController", Expression: "variables.controllerKind != '' && variables.user.startsWith(" + cel.String(policy.ServiceAccountUserPrefix) + ") && " +
 			"authorizer.group(variables.controllerGroup).resource(variables.controllerResource).subresource('status')" + in +
 			".name(variables.controller[0].name).check('update').allowed()"},
@@ -109,6 +108,15 @@ func operator() []admissionregistrationv1.Variable {
 			cel.String(policy.Nothing.Group), cel.String(policy.Nothing.Resource), in)},
 		{Name: "operator", Expression: "variables.runsController && !variables.mayDoEverything"},
 	}
+}
+
+// plural is policy.Plural of a lower-case kind.
+func plural(kind string) string {
+	var out strings.Builder
+	for _, p := range policy.Plurals {
+		fmt.Fprintf(&out, "%[1]s.matches(%[2]s) ? %[1]s.substring(0, size(%[1]s) - %[3]d) + %[4]s : ", kind, cel.String(p.Ending.String()), p.Loses, cel.String(p.Gets))
+	}
+	return out.String() + kind
 }
 
 // resources returns a CEL list of "group/resource".

@@ -24,7 +24,7 @@ import (
 type operated struct {
 	*testkit.Env
 	namespace, group string
-	// owners by kind. Of Brokers the plural is what Kubernetes guesses, of Indexes it is "indices".
+	// owners by kind. All plurals but that of Index are regular.
 	owners map[string]*unstructured.Unstructured
 }
 
@@ -33,7 +33,7 @@ func newOperated(t *testing.T) *operated {
 	o := &operated{Env: testkit.Shared(t), owners: map[string]*unstructured.Unstructured{}}
 	o.namespace = o.Namespace(t)
 	o.group = o.namespace + ".example"
-	for kind, plural := range map[string]string{"Broker": "brokers", "Proxy": "proxies", "Index": "indices"} {
+	for kind, plural := range map[string]string{"Broker": "brokers", "Proxy": "proxies", "Gateway": "gateways", "Search": "searches", "Index": "indices"} {
 		o.Apply(t, "", fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[1]s.%[2]s}, spec: {group: %[2]s, scope: Namespaced,
 			names: {plural: %[1]s, kind: %[3]s}, versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`,
 			plural, o.group, kind))
@@ -95,7 +95,7 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 	elsewhere := o.Namespace(t)
 	operator, other, person := account("operator"), account("other"), "person-"+o.namespace
 	everything, here, noStatus, indices := account("everything"), account("everything-here"), account("no-status"), account("indices")
-	o.runs(t, o.namespace, operator, "brokers", "proxies")
+	o.runs(t, o.namespace, operator, "brokers", "proxies", "gateways", "searches")
 	o.runs(t, elsewhere, other, "brokers", "proxies")
 	o.runs(t, o.namespace, person, "brokers", "proxies")
 	o.runs(t, o.namespace, noStatus)
@@ -107,7 +107,7 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 	pod := o.make(t, "pod", aPod, "Broker", true)
 	owned := o.make(t, "owned", aPod, "Broker", false)
 	alone := o.make(t, "alone", aPod, "", false)
-	proxy := o.make(t, "proxy", aPod, "Proxy", true)
+	proxy, gateway, search := o.make(t, "proxy", aPod, "Proxy", true), o.make(t, "gateway", aPod, "Gateway", true), o.make(t, "search", aPod, "Search", true)
 	index := o.make(t, "index", aPod, "Index", true)
 	config := o.make(t, "config", aConfigMap, "Broker", true)
 	claim := o.make(t, "claim", aClaim, "Broker", true)
@@ -121,6 +121,8 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 	}{
 		{"the operator deletes its pod", operator, pod, false},
 		{"the operator deletes its pod of a kind that ends with y", operator, proxy, false},
+		{"the operator deletes its pod of a kind that ends with a vowel and y", operator, gateway, false},
+		{"the operator deletes its pod of a kind that ends with ch", operator, search, false},
 		{"the operator deletes its ConfigMap", operator, config, false},
 		{"the operator may not delete data", operator, claim, true},
 		{"the operator may not delete a Secret", operator, secret, true},

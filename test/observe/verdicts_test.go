@@ -24,16 +24,19 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
 )
 
-// noRequest says why none is in the table for a webhook.
+// noRequest has the reason why the table has no request for a webhook or a policy.
 var noRequest = map[string]string{
 	"namespacelabel.hnc.x-k8s.io": "it sets a label, and refuses nothing",
 
 	"restored-namespaces.hnc.x-k8s.io": "it removes labels, and refuses nothing",
 	"restored-objects.hnc.x-k8s.io":    "it changes labels and annotations, and refuses nothing",
+	"marks.holdfast.dev":               "it sets labels back, and refuses nothing",
+	marks.PolicyName:                   "it refuses while no replica of Holdfast answers: TestOutage of internal/deletion",
 	"other-namespaces.hnc.x-k8s.io":    "it asks the same as namespaces.hnc.x-k8s.io, for the moment before the tree of a namespace shows",
 }
 

@@ -54,6 +54,12 @@ type facts struct {
 	// leaf is the serving certificate; nil where it is not there or may not be read.
 	leaf       *x509.Certificate
 	namespaces map[string]map[string]string
+	// plurals are the resources of custom kinds.
+	plurals map[schema.GroupKind]string
+	// operated counts the protected pods that custom resources control.
+	operated map[operated]int
+	// grants are the rights of service accounts, by user name.
+	grants map[string][]grant
 	// mayInstall says that the user may do what an installation needs.
 	mayInstall bool
 }
@@ -96,7 +102,7 @@ func (r *reader) facts(ctx context.Context, namespace string) (*facts, error) {
 	f := &facts{version: v.GitVersion, namespace: namespace}
 	var all sync.WaitGroup
 	for _, read := range []func(context.Context, *facts){
-		r.served, r.holdfast, r.own, r.definitions, r.workloads, r.webhooks, r.rivals, r.spaces, r.rights,
+		r.served, r.holdfast, r.own, r.definitions, r.workloads, r.webhooks, r.rivals, r.spaces, r.rights, r.pods, r.access,
 	} {
 		all.Go(func() { read(ctx, f) })
 	}
@@ -141,8 +147,9 @@ func (r *reader) definitions(ctx context.Context, f *facts) {
 	}
 	list, err := connect.List[apiextensionsv1.CustomResourceDefinition](ctx, r.dynamic, crds)
 	r.gap("which CustomResourceDefinitions there are", err)
-	f.established = map[string]bool{}
+	f.established, f.plurals = map[string]bool{}, map[schema.GroupKind]string{}
 	for i := range list {
+		f.plurals[schema.GroupKind{Group: list[i].Spec.Group, Kind: list[i].Spec.Names.Kind}] = list[i].Spec.Names.Plural
 		for _, c := range list[i].Status.Conditions {
 			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
 				f.established[list[i].Name] = true

@@ -4,11 +4,11 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -50,11 +50,34 @@ func replaceable(r schema.GroupResource) bool {
 	return isDerived || slices.Contains(ReplaceableKinds, r)
 }
 
+// Plurals are the regular English plurals, first match first: the regular expression of an ending, how many letters it
+// loses and what takes their place. The API server looks up no resource for a policy, so the policies derive it.
+var Plurals = []struct {
+	Ending *regexp.Regexp
+	Loses  int
+	Gets   string
+}{
+	{regexp.MustCompile("(s|x|z|ch|sh)$"), 0, "es"}, // Prometheus, Elasticsearch
+	{regexp.MustCompile("[^aeiou]y$"), 1, "ies"},    // Proxy; not Gateway
+	{regexp.MustCompile("$"), 0, "s"},
+}
+
+// Plural returns the resource that a kind has if its plural is regular.
+func Plural(kind string) string {
+	kind = strings.ToLower(kind)
+	for _, p := range Plurals {
+		if p.Ending.MatchString(kind) {
+			return kind[:len(kind)-p.Loses] + p.Gets
+		}
+	}
+	return kind
+}
+
 // OperatorChecks returns two access reviews that decide whether a user is the operator of an object: allowed must be
 // authorized, and denied must not. It returns false if the object has no controller or the user is not a service account.
 //
-// The plural of the controller's kind is guessed as meta.UnsafeGuessKindToResource does. The operator of a kind with
-// another plural has to be listed in the configuration, as deletion.workloadControllers.
+// The resource of the controller's kind is Plural of it. The operator of a kind with an irregular plural has to be listed
+// in the configuration, as deletion.workloadControllers.
 func OperatorChecks(user string, o *metav1.PartialObjectMetadata) (allowed, denied authorizationv1.ResourceAttributes, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(o)
 	if owner == nil || !strings.HasPrefix(user, ServiceAccountUserPrefix) {
@@ -64,9 +87,8 @@ func OperatorChecks(user string, o *metav1.PartialObjectMetadata) (allowed, deni
 	if err != nil {
 		return allowed, denied, false
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(owner.Kind))
 	allowed = authorizationv1.ResourceAttributes{
-		Group: plural.Group, Resource: plural.Resource, Subresource: "status", Namespace: o.Namespace, Name: owner.Name, Verb: "update",
+		Group: gv.Group, Resource: Plural(owner.Kind), Subresource: "status", Namespace: o.Namespace, Name: owner.Name, Verb: "update",
 	}
 	denied = authorizationv1.ResourceAttributes{Group: Nothing.Group, Resource: Nothing.Resource, Namespace: o.Namespace, Verb: "update"}
 	return allowed, denied, true
