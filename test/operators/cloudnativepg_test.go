@@ -37,7 +37,7 @@ func (cloudNativePG) upgrade() string { return `{"spec":{"imageName":"postgresql
 // ofCluster is what createPostgresClusterObjects makes of a Cluster (internal/controller/cluster_create.go).
 var ofCluster = []string{
 	`{apiVersion: v1, kind: Secret, metadata: {name: db-ca}, type: Opaque, data: {ca.crt: eA==}}`,
-	`{apiVersion: v1, kind: Secret, metadata: {name: db-app}, type: kubernetes.io/basic-auth, data: {username: eA==, password: eA==}}`,
+	`{apiVersion: v1, kind: Secret, metadata: {name: db-superuser}, type: kubernetes.io/basic-auth, data: {username: eA==, password: eA==}}`,
 	`{apiVersion: v1, kind: Service, metadata: {name: db-r}, spec: {type: ClusterIP, selector: {cnpg.io/cluster: db, cnpg.io/podRole: instance}, ports: [{name: postgres, port: 5432, targetPort: 5432, protocol: TCP}]}}`,
 	`{apiVersion: v1, kind: Service, metadata: {name: db-rw}, spec: {type: ClusterIP, selector: {cnpg.io/cluster: db, cnpg.io/instanceRole: primary}, ports: [{name: postgres, port: 5432, targetPort: 5432, protocol: TCP}]}}`,
 	`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: db-primary}, spec: {minAvailable: 1, selector: {matchLabels: {cnpg.io/cluster: db, cnpg.io/instanceRole: primary}}}}`,

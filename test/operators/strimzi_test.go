@@ -4,6 +4,7 @@
 package operators
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,7 +25,7 @@ import (
 
 // strimzi is the cluster operator of Strimzi 0.40 to 0.50 with a Kafka of one KafkaNodePool.
 type strimzi struct {
-	// serverSide is the feature gate ServerSideApplyPhase1 (0.48, on by default in 0.51): the operator applies Services,
+	// serverSide is the feature gate ServerSideApplyPhase1 (since 0.48, planned to be on since 0.51): the operator applies Services,
 	// ServiceAccounts, ConfigMaps and claims.
 	serverSide bool
 	// exclusion is STRIMZI_LABELS_EXCLUSION_PATTERN in addition to the default pattern.
@@ -289,7 +290,7 @@ func (strimzi) status(r *rig, o *unstructured.Unstructured, status map[string]an
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if string(before) == string(after) {
+	if bytes.Equal(before, after) {
 		return
 	}
 	o.Object["status"] = status

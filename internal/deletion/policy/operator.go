@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An operator deletes an object of its custom resource to create it again: Strimzi and CloudNativePG roll pods that way,
-// and copy the labels of the custom resource to them. A service account counts as the operator of an object if it is
+// An operator deletes an object of its custom resource to create it again: Strimzi and CloudNativePG roll pods that way.
+// Strimzi copies the labels of the custom resource to them, CloudNativePG those that its INHERITED_LABELS names. A service account counts as the operator of an object if it is
 // authorized to update the status of the object's controller, which roles for users and pipelines leave out. A service
 // account that is authorized for all resources does not count.
 
