@@ -292,15 +292,20 @@ func (r *rig) owners() (out []metav1.PartialObjectMetadata) {
 
 func nameOf(o metav1.PartialObjectMetadata) string { return o.Kind + "/" + o.Name }
 
-// versions are the resource versions of the custom resources and of what the operator made. Of a PodDisruptionBudget it is
-// the generation: the disruption controller updates its status whenever pods come and go.
+// versions are the resource versions of the custom resources and of what the operator made. Of three kinds they change
+// although neither the operator nor Holdfast changes anything, and the generation or the labels stand for them: the disruption
+// controller updates the status of a PodDisruptionBudget whenever pods come and go; with the JSON patch that Strimzi sends for
+// a claim it removes the finalizer too, which the claim's controller adds again; and where Holdfast sets marks back in an update
+// of a StrimziPodSet, the API server keeps the time of the update, and once the order, in the managedFields.
 func (r *rig) versions() map[string]string {
 	r.t.Helper()
 	out := map[string]string{}
 	for _, o := range append(r.owners(), r.made(kinds...)...) {
-		out[nameOf(o)] = o.ResourceVersion
-		if o.Kind == "PodDisruptionBudget" {
-			out[nameOf(o)] = fmt.Sprint(o.Generation)
+		switch o.Kind {
+		case "PodDisruptionBudget", "PersistentVolumeClaim", "StrimziPodSet":
+			out[nameOf(o)] = fmt.Sprint(o.Generation, o.Labels, o.Annotations)
+		default:
+			out[nameOf(o)] = o.ResourceVersion
 		}
 	}
 	return out
@@ -322,7 +327,7 @@ const (
 	guard    = accounts + manager.Namespace + ":" + manager.ServiceAccount
 )
 
-// holdfast lists the requests with which Holdfast has written to objects of the namespace.
+// holdfast lists the requests with which Holdfast has changed objects of the namespace.
 func (r *rig) holdfast() (out []string) {
 	r.t.Helper()
 	events, err := requests.Events()
@@ -330,7 +335,7 @@ func (r *rig) holdfast() (out []string) {
 		r.t.Fatal(err)
 	}
 	for _, e := range events {
-		if o := e.ObjectRef; e.User.Username == guard && o != nil && o.Namespace == r.namespace && o.Resource != "events" {
+		if o := e.ObjectRef; e.User.Username == guard && o != nil && o.Namespace == r.namespace && o.Resource != "events" && e.ResponseStatus.Code < http.StatusBadRequest {
 			out = append(out, e.Verb+" "+o.Resource+"/"+o.Name)
 		}
 	}

@@ -69,7 +69,7 @@ var ofKafka = []string{
 	`{apiVersion: v1, kind: Service, metadata: {name: my-cluster-kafka-brokers}, spec: {type: ClusterIP, clusterIP: None, publishNotReadyAddresses: true, selector: {strimzi.io/name: my-cluster-kafka}, ports: [{name: tcp-plain, port: 9092, targetPort: 9092, protocol: TCP}]}}`,
 	`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: my-cluster-kafka}, spec: {minAvailable: 1, selector: {matchLabels: {strimzi.io/name: my-cluster-kafka}}}}`,
 	`{apiVersion: v1, kind: ServiceAccount, metadata: {name: my-cluster-entity-operator}}`,
-	`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: my-cluster-entity-operator}, rules: [{apiGroups: [kafka.strimzi.io], resources: [kafkatopics], verbs: [get, list, watch]}]}`,
+	`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: my-cluster-entity-operator}, rules: [{apiGroups: [kafka.strimzi.io], resources: [kafkatopics], verbs: [get, list, watch, create, patch, update, delete]}]}`,
 	`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: my-cluster-entity-topic-operator-role}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: my-cluster-entity-operator}, subjects: [{kind: ServiceAccount, name: my-cluster-entity-operator}]}`,
 }
 
