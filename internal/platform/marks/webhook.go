@@ -62,6 +62,10 @@ func setBack(_ context.Context, req ctrladmission.Request) ctrladmission.Respons
 		return ctrladmission.Allowed("")
 	}
 	object.SetLabels(labels)
+	// A mark says more in an annotation. Holdfast would write it again after each update of an operator that removes it.
+	if annotations, removed := unchanged(object.GetAnnotations(), old.GetAnnotations()); len(removed) > 0 {
+		object.SetAnnotations(annotations)
+	}
 	raw, err := json.Marshal(object.Object)
 	if err != nil {
 		return ctrladmission.Errored(http.StatusInternalServerError, err)
@@ -79,7 +83,7 @@ func warning(changed []string) string {
 	return "the labels " + strings.Join(changed, ", ") + " stay as they were: they are marks of Holdfast. " + textMayRemove
 }
 
-// unchanged returns labels with the marks that old has, and the keys that this changed.
+// unchanged returns labels or annotations with the marks that old has, and the keys that this changed.
 func unchanged(labels, old map[string]string) (out map[string]string, changed []string) {
 	out = map[string]string{}
 	for key, value := range labels {

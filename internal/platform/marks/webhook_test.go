@@ -5,6 +5,7 @@ package marks
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -92,6 +93,30 @@ func TestSetBack(t *testing.T) {
 	}
 }
 
+func TestSetBack_theAnnotationsOfMarks(t *testing.T) {
+	t.Parallel()
+	const bound = `"labels":{"holdfast.dev/marked":"u","holdfast.dev/protected-by":"p"}`
+	for _, tt := range []struct{ name, old, object, want string }{
+		{"an operator writes only the labels and annotations that it knows", `{` + bound + `,"annotations":{"holdfast.dev/protected-by":"ask dba"}}`, `{"annotations":{"a":"b"}}`,
+			`{` + bound + `,"annotations":{"a":"b","holdfast.dev/protected-by":"ask dba"}}`},
+		{"an operator writes none", `{` + bound + `,"annotations":{"holdfast.dev/protected-by":"ask dba"}}`, `{}`, `{` + bound + `,"annotations":{"holdfast.dev/protected-by":"ask dba"}}`},
+		{"an operator copies those of its custom resource", `{` + bound + `}`, `{"annotations":{"holdfast.dev/protected-by":"q"}}`, `{` + bound + `,"annotations":{}}`},
+		{"the update leaves the labels as they are", `{` + bound + `,"annotations":{"holdfast.dev/protected-by":"ask dba"}}`, `{` + bound + `}`, `{` + bound + `}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, _ := review(t, []byte(`{"metadata":`+tt.object+`}`), []byte(`{"metadata":`+tt.old+`}`))
+			var is, want any
+			if err := errors.Join(json.Unmarshal(got, &is), json.Unmarshal([]byte(`{"metadata":`+tt.want+`}`), &want)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, is); diff != "" {
+				t.Errorf("object (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Whatever an update holds, the marks stay as they were and nothing else changes.
 func FuzzSetBack(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{"holdfast.dev/marked":"u","app":"a"}}}`), []byte(`{"metadata":{"labels":{"holdfast.dev/protected-by":"p"}}}`))
@@ -113,18 +138,29 @@ func FuzzSetBack(f *testing.F) {
 		if err := json.Unmarshal(got, &is); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{}
-		maps.Copy(want, sent.Labels)
-		for _, key := range keys {
-			delete(want, key)
-			if value, ok := stored.Labels[key]; ok {
-				want[key] = value
+		kept := func(sent, stored map[string]string) map[string]string {
+			want := map[string]string{}
+			maps.Copy(want, sent)
+			for _, key := range keys {
+				delete(want, key)
+				if value, ok := stored[key]; ok {
+					want[key] = value
+				}
 			}
+			return want
 		}
+		want := kept(sent.Labels, stored.Labels)
 		if diff := cmp.Diff(want, is.Labels, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)
 		}
-		is.Labels, sent.Labels = nil, nil
+		annotations := sent.Annotations
+		if !cmp.Equal(want, sent.Labels, cmpopts.EquateEmpty()) {
+			annotations = kept(sent.Annotations, stored.Annotations)
+		}
+		if diff := cmp.Diff(annotations, is.Annotations, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("annotations (-want +got):\n%s", diff)
+		}
+		is.Labels, sent.Labels, is.Annotations, sent.Annotations = nil, nil, nil, nil
 		if diff := cmp.Diff(sent, is); diff != "" {
 			t.Errorf("the rest (-want +got):\n%s", diff)
 		}
