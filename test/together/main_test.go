@@ -45,10 +45,15 @@ func (s sharing) Run() int {
 		return 1
 	}
 	requests = log
-	return testkit.RunWith(s.m, testkit.Options{
-		Cluster:   options,
-		Manifests: []string{"config/crd/hnc", "config/rbac/hierarchy.yaml", "config/rbac/serviceaccounts.yaml"},
-		Configuration: `
+	o := installed
+	o.Cluster = options
+	return testkit.RunWith(s.m, o)
+}
+
+// installed is Holdfast as the tests have it.
+var installed = testkit.Options{
+	Manifests: []string{"config/crd/hnc", "config/rbac/hierarchy.yaml", "config/rbac/serviceaccounts.yaml"},
+	Configuration: `
 scope: {namespaces: ["!*-beyond"]}
 deletion: {mode: Enforce, scope: {namespaces: ["!*-undeleted"]}}
 eviction: {mode: Enforce, scope: {namespaces: ["!*-unevicted"]}}
@@ -58,5 +63,4 @@ hierarchy:
   brake: {percent: 100}
 serviceAccounts: {mode: Enforce, scope: {namespaces: ["!*-unpatched"]}}
 `,
-	})
 }

@@ -36,9 +36,11 @@ var restoreOrder = []schema.GroupVersionKind{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 	{Group: "hnc.x-k8s.io", Version: "v1alpha2", Kind: "SubnamespaceAnchor"},
+	{Group: "holdfast.dev", Version: "v1alpha1", Kind: "ResourceDeletionProtection"},
 }
 
-// objects lists the objects of namespaces, and the namespaces, in the order of restoreOrder.
+// objects lists namespaces, the objects in them and the ResourceDeletionProtections with their names, in the order of
+// restoreOrder.
 func objects(t testing.TB, e *testkit.Env, namespaces ...string) (out []*unstructured.Unstructured) {
 	t.Helper()
 	for _, kind := range restoreOrder {
@@ -115,54 +117,82 @@ func strays(objects []*unstructured.Unstructured) (out []string) {
 	return out
 }
 
-// Three namespaces are backed up, deleted by overrides and restored: a tree of two, and one by itself.
-func TestTogether_restore(t *testing.T) {
-	t.Parallel()
+// saved is a backup of three namespaces: a tree of two, and one by itself.
+type saved struct {
+	*rig
+	namespaces []string
+	objects    []*unstructured.Unstructured
+	// answers are what the command line says of the namespaces.
+	answers string
+}
+
+func save(t *testing.T) *saved {
+	t.Helper()
 	r := shared(t)
 	r.apply(ns("p") + role("p", "view", "get"))
 	r.apply(anchor("p", "s"))
 	r.see("role view -n {s}"+verbs, "get")
 	r.apply(ns("u") + protected("s", "kept") + protected("u", "kept") + cm("u", "selected", "1") + cm("u", "loose", "1"))
-	r.apply(`{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: "{.}"}, spec: {reason: data, protectedResources: [
+	r.apply(`{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: "{u}"}, spec: {reason: data, protectedResources: [
 		{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: "{u}", name: selected}]}]}}`)
-	r.see(`cm selected -n {u} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{.}")
+	r.see(`cm selected -n {u} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{u}")
 	for _, n := range []string{"s", "u"} {
 		r.see(`ns {`+n+`} -o jsonpath={.metadata.labels.holdfast\.dev/holds-protected}`, "true")
 	}
-	namespaces := []string{r.long("{p}"), r.long("{s}"), r.long("{u}")}
-	answers := func() string {
-		var out strings.Builder
-		for _, line := range []string{"protected -n {s}", "protected -n {u}", "owner ns {s}", "owner ns {u}", "owner role view -n {s}"} {
-			fmt.Fprintf(&out, "kubectl holdfast %s\n", line)
-			for says := range strings.Lines(r.holdfast(line).Stdout) {
-				if !strings.HasPrefix(says, "  fields of:") && !strings.HasPrefix(says, "      ") { // they have other field managers after a restore
-					says, _, _ = strings.Cut(says, "; written by ")
-					out.WriteString(strings.TrimSpace(says) + "\n")
-				}
+	out := &saved{rig: r, namespaces: []string{r.long("{p}"), r.long("{s}"), r.long("{u}")}}
+	r.Eventually(func() string {
+		last := out.answers
+		out.answers = r.asked()
+		return gocmp.Diff(last, out.answers)
+	}, patience, slower).Should(gomega.BeEmpty())
+	out.objects = backup(objects(t, r.Env, out.namespaces...))
+	return out
+}
+
+// asked is what the command line says of the namespaces, without field managers, which are others after a restore.
+func (r *rig) asked() string {
+	r.t.Helper()
+	var out strings.Builder
+	for _, line := range []string{"protected -n {s}", "protected -n {u}", "owner ns {s}", "owner ns {u}", "owner role view -n {s}"} {
+		fmt.Fprintf(&out, "kubectl holdfast %s\n", line)
+		for says := range strings.Lines(r.holdfast(line).Stdout) {
+			if !strings.HasPrefix(says, "  fields of:") && !strings.HasPrefix(says, "      ") {
+				says, _, _ = strings.Cut(says, "; written by ")
+				out.WriteString(strings.TrimSpace(says) + "\n")
 			}
 		}
-		return out.String() + r.plugin("kubectl-hns", "tree {p}").Stdout
 	}
-	var before string
-	r.Eventually(func() string {
-		last := before
-		before = answers()
-		return gocmp.Diff(last, before)
-	}, patience, slower).Should(gomega.BeEmpty())
-	saved := backup(objects(t, r.Env, namespaces...))
+	return out.String() + r.plugin("kubectl-hns", "tree {p}").Stdout
+}
 
-	for _, n := range []string{"s", "u"} {
-		r.answers("override ask namespace {"+n+"} --include-contents --reason restore --wait", 0)
-	}
-	r.done("delete subnamespaceanchor {s} -n {p}")
-	r.done("delete ns {u} --wait=false")
-	r.gone("ns {s} {u}")
-	r.done("delete ns {p} --wait=false")
-	r.gone("ns {p}")
-
-	restore(t, r.Env, saved)
-	r.Eventually(func() string { return gocmp.Diff(before, answers()) }, patience, slower).Should(gomega.BeEmpty())
-	r.Eventually(func() []string { return strays(objects(t, r.Env, namespaces...)) }, patience, often).Should(gomega.BeEmpty())
+// restoredIn restores the backup, and expects the answers of before and no stray mark.
+func (s *saved) restoredIn(r *rig) {
+	r.t.Helper()
+	restore(r.t, r.Env, s.objects)
+	r.Eventually(func() string { return gocmp.Diff(s.answers, r.asked()) }, patience, slower).Should(gomega.BeEmpty())
+	r.Eventually(func() []string { return strays(objects(r.t, r.Env, s.namespaces...)) }, patience, often).Should(gomega.BeEmpty())
 	r.see(`role view -n {s} -o jsonpath={.metadata.labels.hnc\.x-k8s\.io/inherited-from}`, "{p}")
 	r.refused("delete ns {u}", "2 protected objects: configmaps/kept, configmaps/selected")
+}
+
+func TestTogether_restore(t *testing.T) {
+	t.Parallel()
+	s := save(t)
+	for _, n := range []string{"s", "u"} {
+		s.rig.answers("override ask namespace {"+n+"} --include-contents --reason restore --wait", 0)
+	}
+	s.done("delete subnamespaceanchor {s} -n {p}")
+	s.done("delete ns {u} --wait=false")
+	s.gone("ns {s} {u}")
+	s.done("delete ns {p} --wait=false")
+	s.gone("ns {p}")
+	s.restoredIn(s.rig)
+}
+
+func TestTogether_restoreIntoAnotherCluster(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	s := save(t)
+	e := testkit.New(t, installed)
+	s.restoredIn(&rig{Env: e, WithT: gomega.NewWithT(t), t: t, prefix: s.prefix})
 }
