@@ -114,12 +114,12 @@ reference = echo 'crd-ref-docs api/$(1) > docs/reference/$(2)'; \
 .PHONY: fmt
 fmt: ## Format the code and sort its imports.
 	$(TOOL) golangci-lint fmt . kwok localcluster
-	@$(call in-modules,charts test/clients,fmt .)
+	@$(call in-modules,charts test/clients test/gitops,fmt .)
 
 .PHONY: lint
 lint: ## Lint; the dependency rules of the tree are among the linters.
 	$(TOOL) golangci-lint run --allow-parallel-runners
-	@$(call in-modules,charts kwok localcluster test/clients,run)
+	@$(call in-modules,charts kwok localcluster test/clients test/gitops,run)
 
 # $(call in-modules,folders of modules,arguments of golangci-lint)
 in-modules = lint=$$($(TOOL) -n golangci-lint) root=$$PWD; \

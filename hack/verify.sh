@@ -18,7 +18,7 @@ step() { # step NAME COMMAND...
 
 tidy() {
   local module
-  for module in . charts kwok localcluster test/clients tools; do
+  for module in . charts kwok localcluster test/clients test/gitops tools; do
     (cd "$module" && "$go" mod tidy) || return
   done
   (cd localcluster && "$go" mod tidy -modfile=kubernetes-1.36.mod)

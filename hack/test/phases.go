@@ -106,6 +106,7 @@ func others(race bool) []phase {
 			cluster: true, needs: "1.36", race: race,
 		},
 		{about: "Tests with the clients of other projects", dir: "test/clients", packages: []string{"./..."}, args: clusterArgs, cluster: true, race: race},
+		{about: "Tests with the engines of Argo CD and Flux", dir: "test/gitops", packages: []string{"./..."}, args: clusterArgs, cluster: true, race: race},
 		{about: "Tests of the chart", dir: "charts", packages: []string{"./..."}, args: clusterArgs, cluster: true, race: race},
 		{about: "Tests of the local control plane itself", dir: "localcluster", packages: []string{"./..."}, args: pureArgs},
 	}
