@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fluxcd/pkg/ssa"
+	"github.com/fluxcd/pkg/ssa/jsondiff"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +16,8 @@ import (
 
 const (
 	fluxUser = "system:serviceaccount:flux-system:kustomize-controller"
+	// fluxManager is the field manager of its applies.
+	fluxManager = "kustomize-controller"
 	// fluxNamespace is that of the Kustomization, whose name is the namespace of the test.
 	fluxNamespace = "flux-system"
 )
@@ -36,7 +39,7 @@ func (f flux) begin(t testing.TB, e *testkit.Env, ns string) tool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"}
+	owner := ssa.Owner{Field: fluxManager, Group: "kustomize.toolkit.fluxcd.io"}
 	f.manager, f.kustomization = ssa.NewResourceManager(c, nil, owner), ns
 	return &f
 }
@@ -98,7 +101,14 @@ func (f *flux) drift(t testing.TB, manifest string) (diffs []string) {
 			t.Fatal(err)
 		}
 		if change.Action != ssa.UnchangedAction {
-			diffs = append(diffs, "dry run: "+change.Action.String())
+			diffs = append(diffs, "diff of Kustomizations")
+		}
+		patch, err := jsondiff.Unstructured(t.Context(), f.manager.Client(), o, jsondiff.FieldOwner(fluxManager))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if patch.Type != jsondiff.DiffTypeNone {
+			diffs = append(diffs, "diff of HelmReleases")
 		}
 	}
 	return diffs
