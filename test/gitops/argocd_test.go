@@ -12,6 +12,7 @@ import (
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/diff"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/engine"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync"
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/kube"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/tracing"
 	"github.com/go-logr/logr"
@@ -28,6 +29,8 @@ const (
 	argoManager = "argocd-controller"
 	// trackingAnnotation is how Argo CD finds the objects of an application.
 	trackingAnnotation = "argocd.argoproj.io/tracking-id"
+	// failed begins what Argo CD reports of an object with an error.
+	failed = string(common.ResultCodeSyncFailed)
 )
 
 // argoCD is the engine of Argo CD's application controller, with the sync options of an application whose name is the

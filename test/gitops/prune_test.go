@@ -55,10 +55,10 @@ func TestPrune_aRefusalIsReportedAndDeletesNothing(t *testing.T) {
 		{
 			setup: setup{name: "Argo CD reports the refusal in each sync, and applies nothing", make: argoCD{}.begin},
 			first: func(ns string) report {
-				return report{Objects: map[string]string{"protected": "SyncFailed: " + refusal(ns, "protected"), "pruned": "Pruned: pruned"}}
+				return report{Objects: map[string]string{"protected": failed + ": " + refusal(ns, "protected"), "pruned": "Pruned: pruned"}}
 			},
 			again: func(ns string) report {
-				return report{Objects: map[string]string{"protected": "SyncFailed: " + refusal(ns, "protected")}}
+				return report{Objects: map[string]string{"protected": failed + ": " + refusal(ns, "protected")}}
 			},
 			stored: []string{"changed=1", "protected=1"},
 			freed:  []string{"changed=2"},
@@ -67,12 +67,12 @@ func TestPrune_aRefusalIsReportedAndDeletesNothing(t *testing.T) {
 			setup: setup{name: "Argo CD with PruneLast applies the change and reports the refusal in each sync", make: argoCD{pruneLast: true}.begin},
 			first: func(ns string) report {
 				return report{Objects: map[string]string{
-					"changed": "Synced: configmap/changed configured", "protected": "SyncFailed: " + refusal(ns, "protected"), "pruned": "Pruned: pruned",
+					"changed": "Synced: configmap/changed configured", "protected": failed + ": " + refusal(ns, "protected"), "pruned": "Pruned: pruned",
 				}}
 			},
 			again: func(ns string) report {
 				return report{Objects: map[string]string{
-					"changed": "Synced: configmap/changed unchanged", "protected": "SyncFailed: " + refusal(ns, "protected"),
+					"changed": "Synced: configmap/changed unchanged", "protected": failed + ": " + refusal(ns, "protected"),
 				}}
 			},
 			stored: []string{"changed=2", "protected=1"},
@@ -82,7 +82,7 @@ func TestPrune_aRefusalIsReportedAndDeletesNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, tt.setup)
-			r.sync(t, r.manifest("changed", "1"), r.manifest("protected", "1", always), r.manifest("pruned", "1"))
+			r.mustSucceed(r.manifest("changed", "1"), r.manifest("protected", "1", always), r.manifest("pruned", "1"))
 			before := r.get("protected")
 
 			commit := r.manifest("changed", "2")
@@ -98,7 +98,7 @@ func TestPrune_aRefusalIsReportedAndDeletesNothing(t *testing.T) {
 			if out := r.Kubectl(t, "label", "configmaps/protected", "-n", r.namespace, "holdfast.dev/deletion-protected-"); out.Code != 0 {
 				t.Fatal(out.Stderr)
 			}
-			r.sync(t, commit)
+			r.mustSucceed(commit)
 			r.awaitStored(tt.freed...)
 		})
 	}

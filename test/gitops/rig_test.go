@@ -6,6 +6,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,20 @@ func (r *rig) mustSync(want report, manifests ...string) {
 	}
 }
 
+// mustSucceed fails the test if the tool reports an error of a sync.
+func (r *rig) mustSucceed(manifests ...string) {
+	r.t.Helper()
+	out := r.sync(r.t, manifests...)
+	if out.Error != "" {
+		r.t.Errorf("the tool reports: %s", out.Error)
+	}
+	for name, message := range out.Objects {
+		if strings.HasPrefix(message, failed) {
+			r.t.Errorf("the tool reports of %s: %s", name, message)
+		}
+	}
+}
+
 // get returns a ConfigMap of the namespace.
 func (r *rig) get(name string) *corev1.ConfigMap {
 	r.t.Helper()
@@ -167,6 +182,14 @@ func (r *rig) mustHaveWritten(name string, want ...string) {
 	}
 }
 
+// mustHaveMarked is mustHaveWritten without the writes that have changed no marks.
+func (r *rig) mustHaveMarked(name string, want ...string) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, slices.Compact(slices.Clone(r.written(name)))); diff != "" {
+		r.t.Errorf("the changes of the marks of %s (-want +got):\n%s", name, diff)
+	}
+}
+
 // settle waits until Holdfast has removed stray marks that are newer than everything else in the namespace. It had the
 // same time to write to the other objects.
 func (r *rig) settle() {
@@ -177,15 +200,19 @@ func (r *rig) settle() {
 	r.awaitMarks(name, "none")
 }
 
-// protect makes a ResourceDeletionProtection of an object.
+// protect makes a ResourceDeletionProtection of an object, which there may be later, and waits until Holdfast knows it.
 func (r *rig) protect(name string) {
 	r.t.Helper()
 	r.Apply(r.t, "", fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: %[1]s}, spec: {
 		protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: %[1]s, name: %[2]s}]}]}}`, r.namespace, name))
+	p := &v1alpha1.ResourceDeletionProtection{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}
 	r.t.Cleanup(func() {
-		o := &v1alpha1.ResourceDeletionProtection{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}
-		if err := r.Client.Delete(context.WithoutCancel(r.t.Context()), o); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Delete(context.WithoutCancel(r.t.Context()), p); client.IgnoreNotFound(err) != nil {
 			r.t.Error(err)
 		}
 	})
+	gomega.NewWithT(r.t).Eventually(func() (int64, error) {
+		err := r.Client.Get(r.t.Context(), client.ObjectKeyFromObject(p), p)
+		return p.Status.ObservedGeneration, err
+	}, patience, often).Should(gomega.Equal(int64(1)))
 }
