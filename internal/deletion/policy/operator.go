@@ -14,9 +14,9 @@ import (
 )
 
 // An operator deletes an object of its custom resource to create it again: Strimzi and CloudNativePG roll pods that way.
-// Strimzi copies the labels of the custom resource to them, CloudNativePG those that its INHERITED_LABELS names. A service account counts as the operator of an object if it is
-// authorized to update the status of the object's controller, which roles for users and pipelines leave out. A service
-// account that is authorized for all resources does not count.
+// Strimzi copies the labels of the custom resource to them, CloudNativePG those that its INHERITED_LABELS names. A service
+// account counts as the operator of an object if it is authorized to update the status of the object's controller, which
+// roles for users and pipelines leave out. A service account that is authorized for all resources does not count.
 
 // ServiceAccountUserPrefix begins the user name of every service account.
 const ServiceAccountUserPrefix = "system:serviceaccount:"
