@@ -246,10 +246,12 @@ func TestMarks_stayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	ns := e.Namespace(t)
-	editor, unprotector := "editor-"+ns, "unprotector-"+ns
-	everything(t, e, editor)
-	everything(t, e, unprotector)
+	editor, unprotector, gitops := "editor-"+ns, "unprotector-"+ns, "system:serviceaccount:"+ns+":gitops"
+	for _, user := range []string{editor, unprotector, gitops} {
+		everything(t, e, user)
+	}
 	mayUnprotect(t, e, ns, unprotector)
+	mayUnprotect(t, e, ns, gitops)
 	cm := configMap(t, e, ns, "x")
 	protectOne(t, e, ns, "v1", "ConfigMap", "x")
 	const key = v1alpha1.ProtectedByMark
@@ -271,6 +273,7 @@ func TestMarks_stayAsTheyAre(t *testing.T) {
 		{"an editor removes what binds it", editor, map[string]any{v1alpha1.MarkedLabel: nil}},
 		{"an editor removes both", editor, none},
 		{"an operator writes those of its custom resource", editor, map[string]any{key: "other", v1alpha1.MarkedLabel: "0b4d0d5a"}},
+		{"a service account with the verb unprotect removes both", gitops, none},
 		{"an editor adds one", editor, map[string]any{v1alpha1.OverrideMark: "x"}},
 		{"a user with the verb unprotect gives it another value", unprotector, map[string]any{key: "other"}},
 	} {
@@ -304,7 +307,7 @@ func TestMarks_stayAsTheyAre(t *testing.T) {
 			t.Errorf("the mark is %q, want %q", got, ns)
 		}
 	})
-	t.Run("a user with the verb unprotect removes it, and Holdfast writes it again", func(t *testing.T) {
+	t.Run("a person with the verb unprotect removes it, and Holdfast writes it again", func(t *testing.T) {
 		taken := cm.DeepCopy()
 		if err := e.As(t, unprotector).Patch(t.Context(), taken, mergeLabels(map[string]any{key: nil})); err != nil {
 			t.Fatal(err)

@@ -67,9 +67,12 @@ var changedKeys = cel.Strings(keys) + ".filter(k, " + label("object") + " != " +
 
 func label(object string) string { return object + ".metadata.?labels[?k].orValue('')" }
 
-// refused is a CEL expression: whether an UPDATE changes marks that are bound to the object before or after it, and its
-// user must not.
-func refused(users []string) string {
+// mayRemove is a CEL expression: whether the user may remove marks.
+var mayRemove = admission.MayUnprotect().Expression
+
+// changes is a CEL expression: whether an UPDATE changes marks that are bound to the object before or after it, and does
+// not come from one of users or only remove marks where mayRemove is true.
+func changes(users []string, mayRemove string) string {
 	user, kind := "request.userInfo.?username.orValue('')", "request.resource.group + '/' + request.resource.resource"
 	binds := boundTo("object", "oldObject") // a PUT may leave out the UID, which the API server adds after the webhooks
 	return strings.Join([]string{
@@ -77,7 +80,7 @@ func refused(users []string) string {
 		"(" + Bound("oldObject") + " || " + binds + ")",
 		"!(" + user + " in " + cel.Strings(users) + ")",
 		"!(" + kind + " in ['/endpoints', 'discovery.k8s.io/endpointslices'] && " + user + " in " + cel.Strings(copiers) + " && !(" + binds + "))",
-		"!(" + changedKeys + ".all(k, " + label("object") + " == '') && " + admission.MayUnprotect().Expression + ")",
+		"!(" + changedKeys + ".all(k, " + label("object") + " == '') && " + mayRemove + ")",
 	}, " && ")
 }
 
@@ -89,7 +92,7 @@ func boundPolicy(mode configv1alpha1.Mode, users []string) admission.Policy {
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: onLabel(v1alpha1.MarkedLabel, "*/*", admissionregistrationv1.Update),
 			Validations: []admissionregistrationv1.Validation{{
-				Expression:        "!(" + refused(users) + ")",
+				Expression:        "!(" + changes(users, mayRemove) + ")",
 				MessageExpression: "'the labels ' + " + changedKeys + ".join(', ') + " + cel.String(" are marks of Holdfast: leave them as they are when you change the object. "+textMayRemove),
 				Message:           "the marks of Holdfast on this object are written by Holdfast alone",
 			}},

@@ -29,11 +29,15 @@ const (
 	// auditKept is the key under which the API server's audit log has the marks that were set back, after the webhook's
 	// name and a slash.
 	auditKept = "kept"
+
+	serviceAccount = "request.userInfo.?username.orValue('').startsWith('system:serviceaccount:')"
 )
 
 // Webhook sets marks back in the updates that PolicyName would refuse, so that they go through: an operator writes all
 // labels of an object, those that it copied from its custom resource or without those that it does not know, and an old
-// manifest is applied. It is called for no other request. If no replica answers, the policy refuses the update.
+// manifest is applied. It is called for no other request, except that it keeps marks from service accounts with the verb
+// unprotect too: a GitOps tool that is allowed everything removes what is not in Git. If no replica answers, the policy
+// refuses the update.
 func Webhook(mode configv1alpha1.Mode, users []string) admission.Webhook {
 	all := onLabel(v1alpha1.MarkedLabel, "*/*", admissionregistrationv1.Update)
 	return admission.Webhook{
@@ -47,7 +51,7 @@ func Webhook(mode configv1alpha1.Mode, users []string) admission.Webhook {
 			ObjectSelector:  all.ObjectSelector,
 			FailurePolicy:   ptr.To(admissionregistrationv1.Ignore),
 			SideEffects:     ptr.To(admissionregistrationv1.SideEffectClassNone),
-			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "refused", Expression: refused(users)}},
+			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "marks", Expression: changes(users, "!"+serviceAccount+" && "+mayRemove)}},
 		},
 	}
 }
