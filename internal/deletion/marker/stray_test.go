@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,6 +120,18 @@ func TestStrays_aFailedRemovalIsRetried(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Holdfast may update a Role, and so remove its labels, only with all rights of the Role.
+func TestStrays_stayWhereTheirRemovalIsForbidden(t *testing.T) {
+	t.Parallel()
+	s := newStrays(t)
+	s.copied("a", "another")
+	s.clock.Step(s.o.Pauses.StrayMarks)
+	s.err = apierrors.NewForbidden(secrets.GroupResource(), "a", errors.New("user is attempting to grant RBAC permissions not currently held"))
+	s.mustReconcile(t, "a", true)
+	s.clock.Step(time.Hour)
+	s.mustReconcile(t, "a", false)
 }
 
 // A restore brings more stray marks at once than the Marker remembers to have removed.

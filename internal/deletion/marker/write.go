@@ -257,6 +257,13 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 			delete(m.recent, p.object.UID)
 			return nil
 		}
+		if apierrors.IsForbidden(err) && len(p.want) == 0 && marks.Stray(p.object) && !marks.Unbound(p.object) {
+			// Only users with the rights of a Role may update it, its labels included. Stray marks have no effect.
+			m.cleaned.Add(p.object.UID, nil)
+			ctrl.Log.WithName("marks").Info("Stray marks stay on an object that Holdfast may not update", "resource", t.resource.String(),
+				"namespace", t.namespace, "name", t.name, "error", err.Error())
+			return nil
+		}
 		return err
 	}
 	if marks.Stray(p.object) {
