@@ -47,6 +47,7 @@ var measurements = []measurement{
 	{"rootsync", "RootSyncs", measureRootSyncs},
 	{"accounts", "Service accounts", measureAccounts},
 	{"selected", "Many objects selected by one ResourceDeletionProtection", measureSelected},
+	{"upgrade", "An upgrade from marks that are not bound to their objects", measureUpgrade},
 }
 
 func main() { os.Exit(program()) }

@@ -116,9 +116,7 @@ func (m *selectedBench) byHoldfast(ctx context.Context, stay bool) error {
 	if err != nil {
 		return err
 	}
-	p := protection(theOne, v1alpha1.ResourceSelector{LabelSelector: &v1alpha1.ObjectSelector{
-		MatchLabels: map[string]v1alpha1.LabelValue{chosenLabel: chosenValue},
-	}})
+	p := m.protection()
 	begin := time.Now()
 	if err := m.Client.Create(ctx, p); err != nil {
 		return fmt.Errorf("make a protection: %w", err)
@@ -147,6 +145,13 @@ func (m *selectedBench) byHoldfast(ctx context.Context, stay bool) error {
 	m.off = append(m.off, time.Since(begin).Seconds())
 	_, err = m.rest(ctx)
 	return err
+}
+
+// protection selects all objects.
+func (m *selectedBench) protection() *v1alpha1.ResourceDeletionProtection {
+	return protection(theOne, v1alpha1.ResourceSelector{LabelSelector: &v1alpha1.ObjectSelector{
+		MatchLabels: map[string]v1alpha1.LabelValue{chosenLabel: chosenValue},
+	}})
 }
 
 // none waits until no object is left that also matches a selector.
