@@ -69,13 +69,6 @@ func TestModeOf_isTheInverseOfActions(t *testing.T) {
 	}
 }
 
-func TestAnchorName(t *testing.T) {
-	t.Parallel()
-	if anchorName != admission.AnchorName {
-		t.Errorf("the manager's anchor is %s", admission.AnchorName)
-	}
-}
-
 func TestEnforcement_rules(t *testing.T) {
 	t.Parallel()
 	name := func(r policy.Rule, label string) string { return keyOf(label).PolicyName(r) }

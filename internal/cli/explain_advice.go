@@ -43,7 +43,7 @@ func (f deleteFacts) enforcementNotes(labelled bool) []string {
 	case f.offline:
 		return nil // said once, not for each object
 	case f.anchor == anchorMissing:
-		return []string{fmt.Sprintf("Holdfast is stopped: the ClusterRole %s is not there, and its policies go with it; nothing is refused", anchorName)}
+		return []string{fmt.Sprintf("Holdfast is stopped: the ClusterRole %s is not there, and its policies go with it; nothing is refused", v1alpha1.AnchorName)}
 	case e.Problem != "":
 		return []string{fmt.Sprintf("the policies could not be read (%s): Holdfast is assumed to be installed and to enforce", e.Problem)}
 	case len(e.rules().Keys) == 0 && f.anchor == anchorPresent:

@@ -99,10 +99,6 @@ func (c *clients) factsAbout(ctx context.Context, common whyFacts, t target, sha
 	return facts, err
 }
 
-// anchorName is the ClusterRole that owns all that Holdfast has in the API
-// server; to delete it is Holdfast's emergency stop.
-const anchorName = "holdfast-anchor"
-
 // anchorState says whether the anchor is there.
 type anchorState string
 
@@ -117,7 +113,7 @@ func (c *clients) anchor(ctx context.Context) anchorState {
 	if err != nil {
 		return anchorUnknown
 	}
-	_, err = get(ctx, client, clusterRolesKind, "", anchorName)
+	_, err = get(ctx, client, clusterRolesKind, "", v1alpha1.AnchorName)
 	switch {
 	case err == nil:
 		return anchorPresent

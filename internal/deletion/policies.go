@@ -10,6 +10,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -68,6 +69,7 @@ func Policies(o PolicyOptions) []admission.Policy {
 func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	passes := []string{
 		"has(oldObject.metadata.deletionTimestamp)",
+		"variables.kind in " + resources([]schema.GroupResource{policy.ClusterRoles}) + " && oldObject.metadata.name == " + cel.String(v1alpha1.AnchorName),
 		"variables.derived && variables.machine",
 	}
 	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject")})

@@ -132,8 +132,10 @@ const (
 	// HoldsProtectedMark, the deletion then needs UnprotectVerb.
 	DeleteUncheckedAnnotation = "holdfast.dev/delete-unchecked"
 
-	// StopAnnotation on the ClusterRole holdfast-anchor, with its name as the value, lets that be deleted, which stops
-	// Holdfast.
+	// AnchorName is the ClusterRole that owns every admission object of Holdfast.
+	AnchorName = "holdfast-anchor"
+
+	// StopAnnotation on the ClusterRole AnchorName, with its name as the value, permits its deletion, which stops Holdfast.
 	StopAnnotation = "holdfast.dev/stop"
 
 	// ProtectByDefaultLabel on a Namespace, with the value ProtectAlways, protects

@@ -187,6 +187,9 @@ func (m *Marker) object(t target, kind inventory.Kind) (o *metav1.PartialObjectM
 // wanted are the marks that an object should carry.
 func (m *Marker) wanted(kind inventory.Kind, o *metav1.PartialObjectMetadata, k *known) marks.Set {
 	set := marks.Set{}
+	if kind.GroupResource() == policy.ClusterRoles && o.Name == v1alpha1.AnchorName {
+		return set // it can always be deleted, so its marks would be wrong
+	}
 	if k != nil {
 		for mark, mode := range map[string]v1alpha1.ProtectionMode{
 			v1alpha1.ProtectedByMark:          v1alpha1.ModeAlways,

@@ -102,11 +102,20 @@ func (r Rules) onDelete(k Key, req Request) []Finding {
 			return nil
 		}
 	}
-	if terminating(req.OldObject) || r.replaces(k, req) || k.letsPass(req) {
+	if terminating(req.OldObject) || isAnchor(req) || r.replaces(k, req) || k.letsPass(req) {
 		return nil
 	}
 	return []Finding{{Rule: RuleDelete, Key: k, Message: k.render(k.DeleteMessage(), req)}}
 }
+
+// isAnchor reports whether a request is for the ClusterRole that stops Holdfast. The policy holdfast-self guards it, and no
+// other: an owner reference of a tenant, or a label, would keep administrators from stopping Holdfast.
+func isAnchor(req Request) bool {
+	return req.Resource == ClusterRoles && req.OldObject.Name == v1alpha1.AnchorName
+}
+
+// ClusterRoles is the resource of the anchor.
+var ClusterRoles = schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}
 
 // replaces reports whether the request deletes an object to make it again: one that a controller made of a template, or
 // an operator of a custom resource. An operator may not delete what something protected hangs below.

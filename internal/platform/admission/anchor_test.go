@@ -4,11 +4,15 @@
 package admission_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
@@ -22,23 +26,53 @@ func TestAnchor_deletedAndMadeAgain(t *testing.T) {
 	e := testkit.New(t, testkit.Options{})
 	all := len(admissionObjects(t, e))
 	t.Run("the garbage collector may not delete it without the annotation", func(t *testing.T) {
-		owned := `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"gone","uid":"0b4d0d5a-7f3a-4a51-9f0e-2f6f4f1f9a11"}]}}`
-		other := "anchor-other"
-		for _, args := range [][]string{
-			{"create", "clusterrole", other, "--verb=get", "--resource=configmaps"},
-			{"patch", "clusterrole", admission.AnchorName, "--type=merge", "-p", owned},
-			{"patch", "clusterrole", other, "--type=merge", "-p", owned},
-		} {
-			if out := e.Kubectl(t, args...); out.Code != 0 {
-				t.Fatal(out.Stderr)
-			}
+		deleteAnchor(t, e)
+		owner := &corev1.Namespace{}
+		if err := e.Client.Get(t.Context(), client.ObjectKey{Name: e.Namespace(t)}, owner); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"anchor-other", admission.AnchorName} {
+			e.Apply(t, "", fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s,
+				ownerReferences: [{apiVersion: v1, kind: Namespace, name: %s, uid: %s}]}, rules: []}`, name, owner.Name, owner.UID))
+		}
+		mustBeInstalled(t, e, all)
+		if err := e.Client.Delete(t.Context(), owner); err != nil {
+			t.Fatal(err)
 		}
 		gomega.NewWithT(t).Eventually(func() string {
-			return e.Kubectl(t, "get", "clusterrole", other, "--ignore-not-found", "-o", "name").Stdout
+			return e.Kubectl(t, "get", "clusterrole", "anchor-other", "--ignore-not-found", "-o", "name").Stdout
 		}, "180s", "100ms").Should(gomega.BeEmpty(), "the garbage collector does not look")
 		if out := e.Kubectl(t, "patch", "clusterrole", admission.AnchorName, "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`); out.Code != 0 {
 			t.Errorf("the anchor is gone: %s", out.Stderr)
 		}
+	})
+	t.Run("with the manager alive, though a tenant's object names it as its owner and a label and a protection protect it", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		ns, anchor := e.Namespace(t), &rbacv1.ClusterRole{}
+		if err := e.Client.Get(t.Context(), client.ObjectKey{Name: admission.AnchorName}, anchor); err != nil {
+			t.Fatal(err)
+		}
+		e.Grant(t, ns, "tenant", testkit.Rule("", []string{"configmaps"}, "create"))
+		blocker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: ns, Name: "blocker", Labels: map[string]string{v1alpha1.DeletionProtectedLabel: v1alpha1.ProtectAlways},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: anchor.Name, UID: anchor.UID}},
+		}}
+		g.Eventually(func() error { return e.As(t, "tenant").Create(t.Context(), blocker.DeepCopy()) }, "180s", "100ms").Should(gomega.Succeed())
+		if out := e.Kubectl(t, "label", "clusterrole", admission.AnchorName, v1alpha1.DeletionProtectedLabel+"="+v1alpha1.ProtectAlways); out.Code != 0 {
+			t.Fatal(out.Stderr)
+		}
+		e.Apply(t, "", "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: anchor-beside}, rules: []}")
+		e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: anchor}, spec: {reason: none, protectedResources: [
+			{resourceSelector: [{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: `+admission.AnchorName+`}, {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: anchor-beside}]}]}}`)
+		for _, marked := range []string{"namespace/" + ns, "clusterrole/anchor-beside"} { // the manager knows the tenant's object and the protection
+			g.Eventually(func() string { return e.Kubectl(t, "get", marked, "-o", "yaml").Stdout }, "180s", "100ms").Should(gomega.ContainSubstring(v1alpha1.MarkedLabel))
+		}
+		deleteAnchor(t, e)
+		if out := e.Kubectl(t, "delete", "rdp", "anchor"); out.Code != 0 {
+			t.Error(out.Stderr)
+		}
+		makeAnchor(t, e)
+		mustBeInstalled(t, e, all)
 	})
 	t.Run("with the manager alive", func(t *testing.T) {
 		deleteAnchor(t, e)

@@ -117,6 +117,8 @@ func whatIsChangedByHandIsBack(t *testing.T, e *testkit.Env) {
 		{name: "the anchor deleted with its dependents orphaned", args: []string{"delete", "clusterrole", admission.AnchorName, "--cascade=orphan"}, refused: admission.StopCommands},
 		{name: "the anchor deleted by its label", args: []string{"delete", "clusterrole", "-l", "app.kubernetes.io/part-of=holdfast", "--field-selector=metadata.name=" + admission.AnchorName}, refused: admission.StopCommands},
 		{name: "the collection of the anchor deleted", args: []string{"delete", "--raw", "/apis/rbac.authorization.k8s.io/v1/clusterroles?fieldSelector=metadata.name%3D" + admission.AnchorName}, refused: admission.StopCommands},
+		{name: "the anchor given an owner", args: []string{"patch", "clusterrole", admission.AnchorName, "--type=merge", "-p", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"gone","uid":"0b4d0d5a-7f3a-4a51-9f0e-2f6f4f1f9a11"}]}}`}, refused: "takes no owners and no finalizers"},
+		{name: "the anchor given a finalizer", args: []string{"patch", "clusterrole", admission.AnchorName, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/never"]}}`}, refused: "takes no owners and no finalizers"},
 		{name: "the certificate Secret deleted", args: []string{"delete", "secret", "-n", "holdfast-system", "holdfast-guard-tls"}},
 		{name: "the serving certificate damaged", args: []string{"patch", "secret", "-n", "holdfast-system", "holdfast-guard-tls", "--type=merge", "-p", `{"data":{"tls.crt":"bm8="}}`}},
 	}

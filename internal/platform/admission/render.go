@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
 const (
 	// AnchorName is the ClusterRole that owns every admission object.
-	AnchorName = "holdfast-anchor"
+	AnchorName = v1alpha1.AnchorName
 	// WebhookConfigurationName is that of the only validating webhook configuration,
 	// and of the only mutating one.
 	WebhookConfigurationName = "holdfast-guard"

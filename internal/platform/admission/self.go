@@ -60,6 +60,7 @@ func (s Self) Policy() Policy {
 			},
 			Variables: []admissionregistrationv1.Variable{
 				{Name: "kind", Expression: "request.resource.resource"},
+				{Name: "anchor", Expression: "variables.kind == 'clusterroles' && oldObject.metadata.name == " + cel.String(AnchorName)},
 			},
 			Validations: []admissionregistrationv1.Validation{
 				{
@@ -80,9 +81,14 @@ func (s Self) Policy() Policy {
 					Message:    "Holdfast is installed in this namespace." + selfRemedy,
 				},
 				{
-					Expression: "variables.kind != 'clusterroles' || oldObject.metadata.name != " + cel.String(AnchorName) +
-						" || oldObject.metadata.?annotations[" + cel.String(v1alpha1.StopAnnotation) + "].orValue('') == " + cel.String(AnchorName),
-					Message: "all rules of Holdfast are deleted with this ClusterRole." + selfRemedy,
+					Expression: "!(variables.anchor && request.operation == 'DELETE') || oldObject.metadata.?annotations[" + cel.String(v1alpha1.StopAnnotation) + "].orValue('') == " + cel.String(AnchorName),
+					Message:    "all rules of Holdfast are deleted with this ClusterRole." + selfRemedy,
+				},
+				{
+					Expression: "!(variables.anchor && request.operation == 'UPDATE') || " +
+						"object.metadata.?ownerReferences.orValue([]).all(n, oldObject.metadata.?ownerReferences.orValue([]).exists(o, o.uid == n.uid)) && " +
+						"object.metadata.?finalizers.orValue([]).all(f, f in oldObject.metadata.?finalizers.orValue([]))",
+					Message: "this ClusterRole takes no owners and no finalizers, so that nothing else decides when Holdfast is stopped",
 				},
 				{
 					Expression: strings.Join([]string{
@@ -107,12 +113,15 @@ func (s Self) rules() []admissionregistrationv1.NamedRuleWithOperations {
 	webhooks := []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}
 	changed := ruleFor("admissionregistration.k8s.io", webhooks, admissionregistrationv1.Update)
 	changed.ResourceNames = []string{WebhookConfigurationName}
+	anchored := ruleFor("rbac.authorization.k8s.io", []string{"clusterroles"}, admissionregistrationv1.Update)
+	anchored.ResourceNames = []string{AnchorName}
 	out := []admissionregistrationv1.NamedRuleWithOperations{
 		changed,
 		ruleFor("admissionregistration.k8s.io", webhooks, admissionregistrationv1.Delete),
 		ruleFor("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
 		ruleFor("", []string{"namespaces"}, admissionregistrationv1.Delete),
 		ruleFor("rbac.authorization.k8s.io", []string{"clusterroles"}, admissionregistrationv1.Delete),
+		anchored,
 	}
 	if s.ConfigMap == "" {
 		return out
