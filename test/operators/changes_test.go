@@ -27,7 +27,7 @@ func TestOperators_whichLabelsStrimziCopiesWhere(t *testing.T) {
 		resource int
 		want     []string
 	}{
-		{"the label of a Kafka", 0, []string{"PodDisruptionBudget", "Secret", "Service", "ServiceAccount"}},
+		{"the label of a Kafka", 0, []string{"NetworkPolicy", "PodDisruptionBudget", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount"}},
 		{"the label of a KafkaNodePool", 1, []string{"ConfigMap", "PersistentVolumeClaim", "Pod", "StrimziPodSet"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestOperators_whichLabelsStrimziCopiesWhere(t *testing.T) {
 			}
 			r.reconcile("creates everything")
 			var got []string
-			for _, o := range r.made(kinds...) {
+			for _, o := range r.made(slices.Concat(kinds, unmarked)...) {
 				if o.Labels[v1alpha1.DeletionProtectedLabel] != "" {
 					got = append(got, o.Kind)
 				}

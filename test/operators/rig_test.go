@@ -72,6 +72,13 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "core.strimzi.io", Version: "v1beta2", Kind: "StrimziPodSet"},
 }
 
+// unmarked are the other kinds of what the operators make.
+var unmarked = []schema.GroupVersionKind{
+	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+}
+
 // rig is a namespace in which a program runs custom resources.
 type rig struct {
 	*testkit.Env
@@ -87,8 +94,14 @@ type rig struct {
 
 func newRig(t *testing.T, p program, s situation) *rig {
 	t.Helper()
+	return newRigIn(t, testkit.Shared(t).Namespace(t), p, s)
+}
+
+// newRigIn is newRig in a namespace that there is.
+func newRigIn(t *testing.T, namespace string, p program, s situation) *rig {
+	t.Helper()
 	e := testkit.Shared(t)
-	r := &rig{Env: e, WithT: gomega.NewWithT(t), t: t, program: p, situation: s, namespace: e.Namespace(t)}
+	r := &rig{Env: e, WithT: gomega.NewWithT(t), t: t, program: p, situation: s, namespace: namespace}
 	if setup := p.setup(); setup != "" {
 		e.Apply(t, r.namespace, setup)
 	}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apitypes "k8s.io/apimachinery/pkg/types"
@@ -260,6 +261,10 @@ func (s strimzi) podSet(r *rig, kafka, pool *unstructured.Unstructured, nodes []
 		}
 	}
 	if current = r.get(desired); current == nil {
+		return
+	}
+	// StrimziPodSetController makes pods of what the StrimziPodSet has, not of an update that was refused.
+	if stored, _, err := unstructured.NestedSlice(current.Object, "spec", "pods"); err != nil || !equality.Semantic.DeepEqual(stored, all) {
 		return
 	}
 	for _, pod := range pods {

@@ -26,7 +26,11 @@ type Page struct {
 	scripts []Script
 	// told has what is shown below no script.
 	told []Script
+	yaml []block
 }
+
+// block is a fenced block of kind "yaml".
+type block struct{ section, text string }
 
 // Script is a fenced block of kind "sh".
 type Script struct {
@@ -35,10 +39,11 @@ type Script struct {
 	shows string
 }
 
-// fails says whether the page shows an error of kubectl or its plugin.
+// fails says whether the page shows an error of kubectl or its plugin, or a refusal that "kubectl holdfast why" foretells,
+// which has an exit code of its own.
 func (s Script) fails() bool {
 	for line := range strings.Lines(s.shows) {
-		if strings.HasPrefix(line, "Error") || strings.HasPrefix(line, "error:") {
+		if strings.HasPrefix(line, "Error") || strings.HasPrefix(line, "error:") || strings.HasSuffix(line, " would be refused\n") {
 			return true
 		}
 	}
@@ -82,6 +87,8 @@ func parse(path string, source []byte) *Page {
 					p.scripts[len(p.scripts)-1].shows = content
 				}
 				shown = true
+			case "yaml":
+				p.yaml = append(p.yaml, block{section, content})
 			}
 		}
 		return ast.WalkContinue, nil
@@ -101,6 +108,21 @@ func (p *Page) Scripts(t testing.TB, section string) (out []Script) {
 		t.Fatalf("%s has no commands below %q", p.path, section)
 	}
 	return out
+}
+
+// YAML returns what a section has its reader write, in its only block of kind "yaml".
+func (p *Page) YAML(t testing.TB, section string) string {
+	t.Helper()
+	var out []string
+	for _, b := range p.yaml {
+		if b.section == section {
+			out = append(out, b.text)
+		}
+	}
+	if len(out) != 1 {
+		t.Fatalf("%s, %q has %d blocks of YAML, want one", p.path, section, len(out))
+	}
+	return out[0]
 }
 
 // Told fails the test unless a section shows, in blocks of text that are below no script,

@@ -21,6 +21,9 @@ func TestParse_findsWhatIsFencedInListsToo(t *testing.T) {
 	if diff := cmp.Diff([]Script{{"x.md", "C", "", "nothing's\n"}}, got.told, cmp.AllowUnexported(Script{})); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff("a: b\n", got.YAML(t, "B `c`")); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestMissing_isTheFirstLineThatWasNotPrinted(t *testing.T) {
@@ -45,10 +48,10 @@ func TestMissing_isTheFirstLineThatWasNotPrinted(t *testing.T) {
 
 func TestDoes_runsTheScriptsOfASection(t *testing.T) {
 	t.Parallel()
-	p := parse("x.md", []byte("## A\n```sh\necho $X\n```\n```text\n1 …\n```\n## B\n```sh\npwd\nread a; echo $a\n```\n## C\n```sh\necho 'error: no'; false\n```\n```text\nerror: …\n```\n"))
+	p := parse("x.md", []byte("## A\n```sh\necho $X\n```\n```text\n1 …\n```\n## B\n```sh\npwd\nread a; echo $a\n```\n## C\n```sh\necho 'error: no'; false\n```\n```text\nerror: …\n```\n## D\n```sh\necho 'it would be refused'; exit 3\n```\n```text\nit would be refused\n```\n"))
 	dir := t.TempDir()
-	got := Reader{Dir: dir, Env: []string{"X=1 2"}, Stdin: "yes\n"}.Does(t, p, "A", "B", "C")
-	if want := "1 2\n" + dir + "\nyes\nerror: no\n"; !strings.HasSuffix(got, want) {
+	got := Reader{Dir: dir, Env: []string{"X=1 2"}, Stdin: "yes\n"}.Does(t, p, "A", "B", "C", "D")
+	if want := "1 2\n" + dir + "\nyes\nerror: no\nit would be refused\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
