@@ -4,6 +4,7 @@
 package deletion_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -12,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 )
 
 // TestConfiguration is one test, since its parts share the configuration: the gate is there from the start, the
@@ -29,6 +32,7 @@ func TestConfiguration(t *testing.T) {
 	t.Run("changing what it declares needs the right to unprotect", func(t *testing.T) { byDefaultRights(t, e) })
 	t.Run("overrides pass what it declares", func(t *testing.T) { byDefaultOverrides(t, e) })
 	t.Run("switches of the labels", func(t *testing.T) { switchesOfTheLabels(t, e) })
+	t.Run("an operator of a kind with an irregular plural is named", func(t *testing.T) { namedOperator(t, e) })
 	t.Run("an override waits for a second person", func(t *testing.T) { waitsForASecondPerson(t, e) })
 }
 
@@ -74,4 +78,26 @@ func switchesOfTheLabels(t *testing.T, e *testkit.Env) {
 		t.Errorf("a person deletes a controller's pod: got %v, want a 403", err)
 	}
 	g.Eventually(func() error { return e.As(t, operator).Delete(t.Context(), pod) }, "180s", "100ms").Should(gomega.Succeed(), "a workload controller that is named")
+}
+
+// namedOperator has the configuration of the guide for operators.
+func namedOperator(t *testing.T, e *testkit.Env) {
+	guide := page.Read(t, "docs/guides/protect-what-an-operator-runs.md").YAML(t, "When the operator is refused")
+	cfg, err := config.Load([]byte(config.Empty + guide))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, o, operator := gomega.NewWithT(t), newOperated(t, e, "Index"), cfg.Deletion.WorkloadControllers[0]
+	o.runs(t, o.namespace, operator, "indices")
+	pod, claim := o.make(t, "pod", aPod, "Index", true), o.make(t, "claim", aClaim, "Index", true)
+	asked := func(u client.Object) func() error {
+		return func() error { return o.As(t, operator).Delete(t.Context(), u, client.DryRunAll) }
+	}
+	configure(t, e, "{}")
+	g.Eventually(asked(pod), "180s", "100ms").Should(gomega.MatchError(apierrors.IsForbidden, "forbidden"), "an operator that is not named")
+	configure(t, e, fmt.Sprintf("{workloadControllers: [%q]}", operator))
+	g.Eventually(asked(pod), "180s", "100ms").Should(gomega.Succeed(), "an operator that is named")
+	if err := asked(claim)(); !apierrors.IsForbidden(err) {
+		t.Errorf("it deletes data: got %v, want a 403", err)
+	}
 }

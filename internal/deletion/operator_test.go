@@ -5,6 +5,8 @@ package deletion_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,19 +26,21 @@ import (
 type operated struct {
 	*testkit.Env
 	namespace, group string
-	// owners by kind. All plurals but that of Index are regular.
-	owners map[string]*unstructured.Unstructured
+	owners           map[string]*unstructured.Unstructured
 }
 
-func newOperated(t *testing.T) *operated {
+// plurals of the kinds of custom resources. All but that of Index are regular.
+var plurals = map[string]string{"Broker": "brokers", "Proxy": "proxies", "Gateway": "gateways", "Search": "searches", "Index": "indices"}
+
+func newOperated(t *testing.T, e *testkit.Env, kinds ...string) *operated {
 	t.Helper()
-	o := &operated{Env: testkit.Shared(t), owners: map[string]*unstructured.Unstructured{}}
+	o := &operated{Env: e, owners: map[string]*unstructured.Unstructured{}}
 	o.namespace = o.Namespace(t)
 	o.group = o.namespace + ".example"
-	for kind, plural := range map[string]string{"Broker": "brokers", "Proxy": "proxies", "Gateway": "gateways", "Search": "searches", "Index": "indices"} {
+	for _, kind := range kinds {
 		o.Apply(t, "", fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[1]s.%[2]s}, spec: {group: %[2]s, scope: Namespaced,
 			names: {plural: %[1]s, kind: %[3]s}, versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`,
-			plural, o.group, kind))
+			plurals[kind], o.group, kind))
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(schema.GroupVersionKind{Group: o.group, Version: "v1", Kind: kind})
 		u.SetNamespace(o.namespace)
@@ -73,15 +77,22 @@ func (o *operated) make(t *testing.T, name, body, owner string, controller bool)
 // runs grants a user what an operator of some kinds has.
 func (o *operated) runs(t *testing.T, namespace, user string, plurals ...string) {
 	t.Helper()
-	rules := []rbacv1.PolicyRule{testkit.Rule("", []string{"pods", "configmaps", "secrets", "persistentvolumeclaims"}, "delete", "patch", "get")}
+	rules := []rbacv1.PolicyRule{
+		testkit.Rule("", []string{"pods", "configmaps", "secrets", "persistentvolumeclaims"}, "delete", "patch", "get"),
+		testkit.Rule("apps", []string{"deployments", "statefulsets"}, "delete"),
+		testkit.Rule("batch", []string{"jobs"}, "delete"),
+	}
+	made := len(rules)
 	for _, p := range plurals {
 		rules = append(rules, testkit.Rule(o.group, []string{p + "/status"}, "update"), testkit.Rule(o.group, []string{p}, "delete", "update", "get"))
 	}
-	o.Grant(t, "", user, rules[0])
-	o.Grant(t, namespace, user, rules[1:]...)
+	o.Grant(t, "", user, rules[:made]...)
+	o.Grant(t, namespace, user, rules[made:]...)
 }
 
 const (
+	aJob       = `{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`
+	workload   = `{apiVersion: apps/v1, kind: %s, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`
 	aPod       = `{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: i}]}}`
 	aConfigMap = `{apiVersion: v1, kind: ConfigMap}`
 	aSecret    = `{apiVersion: v1, kind: Secret}`
@@ -90,7 +101,7 @@ const (
 
 func TestOperator_replacesWhatItMade(t *testing.T) {
 	t.Parallel()
-	o := newOperated(t)
+	o := newOperated(t, testkit.Shared(t), slices.Collect(maps.Keys(plurals))...)
 	account := func(name string) string { return "system:serviceaccount:" + o.namespace + ":" + name }
 	elsewhere := o.Namespace(t)
 	operator, other, person := account("operator"), account("other"), "person-"+o.namespace
@@ -112,6 +123,9 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 	config := o.make(t, "config", aConfigMap, "Broker", true)
 	claim := o.make(t, "claim", aClaim, "Broker", true)
 	secret := o.make(t, "secret", aSecret, "Broker", true)
+	job := o.make(t, "job", aJob, "Broker", true)
+	deployment, set := o.make(t, "deployment", fmt.Sprintf(workload, "Deployment"), "Broker", true), o.make(t, "set", fmt.Sprintf(workload, "StatefulSet"), "Broker", true)
+	custom := o.make(t, "custom", fmt.Sprintf("{apiVersion: %s/v1, kind: Proxy}", o.group), "Broker", true)
 
 	for _, tt := range []struct {
 		name    string
@@ -124,6 +138,10 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 		{"the operator deletes its pod of a kind that ends with a vowel and y", operator, gateway, false},
 		{"the operator deletes its pod of a kind that ends with ch", operator, search, false},
 		{"the operator deletes its ConfigMap", operator, config, false},
+		{"the operator deletes its Job", operator, job, false},
+		{"the operator deletes its Deployment", operator, deployment, false},
+		{"the operator deletes its StatefulSet", operator, set, false},
+		{"the operator may not delete a custom resource", operator, custom, true},
 		{"the operator may not delete data", operator, claim, true},
 		{"the operator may not delete a Secret", operator, secret, true},
 		{"the operator may not delete a pod that its kind owns and does not control", operator, owned, true},
@@ -169,7 +187,7 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 // A ResourceDeletionProtection selects the pod; Holdfast marks the pod's owner as holding something protected.
 func TestOperator_replacesWhatAProtectionSelects(t *testing.T) {
 	t.Parallel()
-	o := newOperated(t)
+	o := newOperated(t, testkit.Shared(t), "Broker")
 	operator := "system:serviceaccount:" + o.namespace + ":operator"
 	o.runs(t, o.namespace, operator, "brokers")
 	pod := o.make(t, "pod", aPod, "Broker", true)
