@@ -5,6 +5,7 @@ package together
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,9 +17,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 )
 
 // velero is the user as whom Velero restores.
@@ -74,11 +79,31 @@ func backup(objects []*unstructured.Unstructured) (out []*unstructured.Unstructu
 	return out
 }
 
+// restoration is what the API server answered when objects were restored, by object.
+type restoration struct {
+	refused  map[string]string
+	warnings map[string][]string
+}
+
+// HandleWarningHeaderWithContext takes a warning that a response has, for the object that was created.
+func (a *restoration) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
+	if name, ok := ctx.Value(a).(string); ok {
+		a.warnings[name] = append(a.warnings[name], text)
+	}
+}
+
 // restore creates objects as Velero does, which does not change existing objects.
-func restore(t *testing.T, e *testkit.Env, saved []*unstructured.Unstructured) {
+func restore(t *testing.T, e *testkit.Env, saved []*unstructured.Unstructured) *restoration {
 	t.Helper()
 	e.Grant(t, "", velero, testkit.Rule("*", []string{"*"}, "*"))
-	c := e.As(t, velero)
+	out := &restoration{map[string]string{}, map[string][]string{}}
+	config := rest.CopyConfig(e.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: velero}
+	config.WarningHandlerWithContext = out
+	c, err := client.New(config, client.Options{Scheme: e.Client.Scheme(), Mapper: e.Client.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	g := gomega.NewWithT(t)
 	for _, o := range saved {
 		o = o.DeepCopy()
@@ -88,21 +113,22 @@ func restore(t *testing.T, e *testkit.Env, saved []*unstructured.Unstructured) {
 		}
 		labels["velero.io/restore-name"] = "r"
 		o.SetLabels(labels)
-		refused := ""
 		g.Eventually(func() error {
-			err := c.Create(t.Context(), o.DeepCopy())
+			err := c.Create(context.WithValue(t.Context(), out, nameOf(o)), o.DeepCopy())
 			if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not found") || apierrors.IsServiceUnavailable(err) {
 				return err // the rights of the test are not known yet, or a namespace that was just created is not
 			}
 			if err != nil && !apierrors.IsAlreadyExists(err) {
-				refused = err.Error()
+				out.refused[nameOf(o)] = err.Error()
 			}
 			return nil
 		}, patience, often).Should(gomega.Succeed())
-		if refused != "" {
-			t.Errorf("%s %s/%s: %s", o.GetKind(), o.GetNamespace(), o.GetName(), refused)
-		}
 	}
+	return out
+}
+
+func nameOf(o *unstructured.Unstructured) string {
+	return o.GetKind() + " " + strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
 }
 
 // strays are the objects that have marks of other objects, or the annotation of a restored copy.
@@ -111,7 +137,7 @@ func strays(objects []*unstructured.Unstructured) (out []string) {
 		_, marked := o.GetLabels()[v1alpha1.MarkedLabel]
 		_, restored := o.GetAnnotations()[v1alpha1.RestoredCopyAnnotation]
 		if marked && !v1alpha1.Marked(o) || restored {
-			out = append(out, fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName()))
+			out = append(out, nameOf(o))
 		}
 	}
 	return out
@@ -122,8 +148,8 @@ type saved struct {
 	*rig
 	namespaces []string
 	objects    []*unstructured.Unstructured
-	// answers are what the command line says of the namespaces.
-	answers string
+	// answers are what the command line says of the namespaces, and checked what the commands of the guide say.
+	answers, checked string
 }
 
 func save(t *testing.T) *saved {
@@ -132,6 +158,7 @@ func save(t *testing.T) *saved {
 	r.apply(ns("p") + role("p", "view", "get"))
 	r.apply(anchor("p", "s"))
 	r.see("role view -n {s}"+verbs, "get")
+	r.apply(upstream("s", "karmada", "resourcetemplate.karmada.io/deletion-protected") + upstream("s", "kruise", "policy.kruise.io/delete-protection"))
 	r.apply(ns("u") + protected("s", "kept") + protected("u", "kept") + cm("u", "selected", "1") + cm("u", "loose", "1"))
 	r.apply(`{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: "{u}"}, spec: {reason: data, protectedResources: [
 		{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: "{u}", name: selected}]}]}}`)
@@ -145,8 +172,26 @@ func save(t *testing.T) *saved {
 		out.answers = r.asked()
 		return gocmp.Diff(last, out.answers)
 	}, patience, slower).Should(gomega.BeEmpty())
+	out.checked = r.checked()
 	out.objects = backup(objects(t, r.Env, out.namespaces...))
 	return out
+}
+
+// upstream is a ConfigMap that the label of another project protects.
+func upstream(namespace, name, label string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: \"{%s}\", labels: {%s: Always}}}\n---\n", name, namespace, label)
+}
+
+// checked is what the commands of the guide print of the namespaces of the test.
+func (r *rig) checked() string {
+	r.t.Helper()
+	var out strings.Builder
+	for line := range strings.Lines(r.Reader(r.t).Does(r.t, page.Read(r.t, "docs/guides/back-up-and-restore.md"), "Check the result")) {
+		if strings.Contains(line, r.prefix+"-") {
+			out.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+		}
+	}
+	return out.String()
 }
 
 // asked is what the command line says of the namespaces, without field managers, which are others after a restore.
@@ -165,16 +210,51 @@ func (r *rig) asked() string {
 	return out.String() + r.plugin("kubectl-hns", "tree {p}").Stdout
 }
 
-// restoredIn restores the backup, and expects the answers of before and no stray mark.
-func (s *saved) restoredIn(r *rig) {
+// restoredIn restores the backup, and expects that labels of users protect at once, the answers of before and no stray mark.
+func (s *saved) restoredIn(r *rig) *restoration {
 	r.t.Helper()
-	restore(r.t, r.Env, s.objects)
+	got := restore(r.t, r.Env, s.objects)
+	r.Expect(gocmp.Diff(map[string]string{}, got.refused)).To(gomega.BeEmpty())
+	for _, o := range s.objects {
+		for _, key := range userLabels {
+			if o.GetLabels()[key] != v1alpha1.ProtectAlways {
+				continue
+			}
+			if err := r.Client.Delete(r.t.Context(), o.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "is protected") {
+				r.t.Errorf("%s is deleted with %s: %v", nameOf(o), key, err)
+			}
+		}
+	}
 	r.Eventually(func() string { return gocmp.Diff(s.answers, r.asked()) }, patience, slower).Should(gomega.BeEmpty())
 	r.Eventually(func() []string { return strays(objects(r.t, r.Env, s.namespaces...)) }, patience, often).Should(gomega.BeEmpty())
+	r.Expect(gocmp.Diff(s.checked, r.checked())).To(gomega.BeEmpty())
 	r.see(`role view -n {s} -o jsonpath={.metadata.labels.hnc\.x-k8s\.io/inherited-from}`, "{p}")
 	r.refused("delete ns {u}", "2 protected objects: configmaps/kept, configmaps/selected")
+	return got
 }
 
+// warned are the namespaces and copies that the restoration created without labels of Holdfast.
+func (s *saved) warned(got *restoration) {
+	s.t.Helper()
+	want := []string{"Namespace {p}", "Namespace {s}", "Namespace {u}", "Role {s}/view"}
+	for i := range want {
+		want[i] = s.long(want[i])
+	}
+	if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(got.warnings))); diff != "" {
+		s.t.Errorf("objects with warnings (-want +got):\n%s", diff)
+	}
+	for name, all := range got.warnings {
+		if len(all) != 1 || !strings.HasPrefix(all[0], "created without the label") {
+			s.t.Errorf("%s: warnings %q", name, all)
+		}
+	}
+}
+
+// userLabels are those that a user sets to protect an object.
+var userLabels = []string{v1alpha1.DeletionProtectedLabel, "resourcetemplate.karmada.io/deletion-protected", "policy.kruise.io/delete-protection"}
+
+// TestMarks_ofAnotherObject in internal/deletion has the marks and the override of a restored object, and TestRestored in
+// internal/hierarchy the trees and copies of which a part is restored.
 func TestTogether_restore(t *testing.T) {
 	t.Parallel()
 	s := save(t)
@@ -186,7 +266,17 @@ func TestTogether_restore(t *testing.T) {
 	s.gone("ns {s} {u}")
 	s.done("delete ns {p} --wait=false")
 	s.gone("ns {p}")
-	s.restoredIn(s.rig)
+	s.warned(s.restoredIn(s.rig))
+}
+
+// A restored Namespace has the claims of the old one, which have no effect.
+func TestTogether_restoredClaims(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	r.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: "{c}", annotations: {holdfast.dev/claims: "of 59ab, declared rootsync/` + syncs + `/{sync} -"}}}`)
+	r.answers("owner ns {c}", 0, "{c}: nobody claims it")
+	r.synced("sync", r.commit("sync", ns("c")))
+	r.answers("owner ns {c}", 0, "owner: RootSync {sync} (declared)")
 }
 
 func TestTogether_restoreIntoAnotherCluster(t *testing.T) {
@@ -194,5 +284,49 @@ func TestTogether_restoreIntoAnotherCluster(t *testing.T) {
 	t.Parallel()
 	s := save(t)
 	e := testkit.New(t, installed)
-	s.restoredIn(&rig{Env: e, WithT: gomega.NewWithT(t), t: t, prefix: s.prefix})
+	s.warned(s.restoredIn(&rig{Env: e, WithT: gomega.NewWithT(t), t: t, prefix: s.prefix}))
+}
+
+// Two namespaces of the backup are in the cluster when Holdfast goes down, and one is not. What is in the two is restored.
+func TestTogether_restoreWhileNoReplicaAnswers(t *testing.T) {
+	const namespaces = "holdfast-hierarchy-namespaces"
+	testkit.Long(t)
+	t.Parallel()
+	s := save(t)
+	e := testkit.New(t, installed)
+	r := &rig{Env: e, WithT: gomega.NewWithT(t), t: t, prefix: s.prefix}
+	r.apply(ns("p") + ns("u"))
+	if err := e.Manager.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, o := range s.objects {
+		if o.GetNamespace() == r.long("{s}") {
+			want[nameOf(o)] = `namespaces "{s}" not found`
+		}
+	}
+	for object, by := range map[string]string{
+		"Namespace {p}": namespaces, "Namespace {s}": namespaces, "Namespace {u}": namespaces, "Role {u}/copy": "holdfast-hierarchy-copies",
+		"HierarchyConfiguration {p}/hierarchy": "hierarchyconfigurations.hnc.x-k8s.io", "SubnamespaceAnchor {p}/{s}": "subnamespaceanchors.hnc.x-k8s.io",
+	} {
+		want[r.long(object)] = by
+	}
+	copied := r.long(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: copy, namespace: "{u}", labels: {hnc.x-k8s.io/inherited-from: "{p}"}}}`)
+	role := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(copied), &role.Object); err != nil {
+		t.Fatal(err)
+	}
+	refused := restore(t, e, append(slices.Clone(s.objects), role)).refused
+	if diff := gocmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(refused))); diff != "" {
+		t.Errorf("refused while no replica answers (-want +got):\n%s", diff)
+	}
+	for object, message := range refused {
+		if !strings.Contains(message, r.long(want[object])) {
+			t.Errorf("%s: %s, want %s", object, message, want[object])
+		}
+	}
+
+	e.Manager = e.StartManager(t)
+	r.Eventually(func() map[string]string { return restore(t, e, s.objects).refused }, patience, slower).Should(gomega.BeEmpty())
+	s.restoredIn(r)
 }
