@@ -73,6 +73,9 @@ func setHierarchyDefaults(h *HierarchyConfiguration) {
 	if h.ExcludedNamespaces == nil {
 		h.ExcludedNamespaces = slices.Clone(DefaultExcludedNamespaces)
 	}
+	if h.ReservedNamespaces == nil {
+		h.ReservedNamespaces = slices.Clone(DefaultReservedNamespaces)
+	}
 	if h.UncopiedLabels == nil {
 		h.UncopiedLabels = slices.Clone(DefaultUncopiedLabels)
 	}

@@ -18,11 +18,19 @@ type HierarchyConfiguration struct {
 	StandBy bool `json:"standBy,omitempty"`
 
 	// excludedNamespaces are names of namespaces that are in no tree. The one that
-	// Holdfast runs in always is. The flag --excluded-namespace goes before it, and
+	// Holdfast runs in and config-management-system always are. The flag --excluded-namespace goes before it, and
 	// the HNCConfiguration can add others. Default: kube-system, kube-public,
 	// kube-node-lease and hnc-system.
 	// +optional
 	ExcludedNamespaces []string `json:"excludedNamespaces,omitempty"`
+
+	// reservedNamespaces are names and patterns, as in scope.namespaces, of namespaces that no
+	// anchor creates: users who may create anchors in one namespace could otherwise prepare a
+	// namespace that an add-on trusts later. Always reserved are kube-*, hnc-system,
+	// config-management-system and the namespace that Holdfast runs in. Default: *-system and
+	// well-known names of add-ons.
+	// +optional
+	ReservedNamespaces []string `json:"reservedNamespaces,omitempty"`
 
 	// includedNamespaces is a regular expression for whole names: other namespaces
 	// are in no tree. The flag --included-namespace-regex goes before it. Empty: all.
@@ -82,6 +90,12 @@ const (
 
 // DefaultExcludedNamespaces are those of seed 004.
 var DefaultExcludedNamespaces = []string{"kube-system", "kube-public", "kube-node-lease", "hnc-system"}
+
+// DefaultReservedNamespaces are the namespaces of add-ons that many clusters have.
+var DefaultReservedNamespaces = []string{
+	"*-system", "argocd", "cattle-*", "cert-manager", "external-dns", "external-secrets", "gke-*", "gmp-*", "gpu-operator", "holdfast", "ingress-nginx",
+	"istio-*", "kubernetes-dashboard", "kyverno", "monitoring", "openshift-*", "rook-ceph", "tigera-operator", "vault", "velero",
+}
 
 // DefaultUncopiedLabels are those that HNC is installed with.
 var DefaultUncopiedLabels = []string{"cattle.io/creator=norman"}

@@ -169,6 +169,11 @@ func (in *HierarchyConfiguration) DeepCopyInto(out *HierarchyConfiguration) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ReservedNamespaces != nil {
+		in, out := &in.ReservedNamespaces, &out.ReservedNamespaces
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.ManagedLabels != nil {
 		in, out := &in.ManagedLabels, &out.ManagedLabels
 		*out = make([]string, len(*in))

@@ -121,6 +121,9 @@ func testAnchors(t *testing.T, s *server) {
 		{"new", a, "sub-of-" + a, "ok"},
 		{"of a namespace that there is", a, other.GetName(), "409 already"},
 		{"of an excluded name", a, "kube-public", "403 cannot be a subnamespace"},
+		{"of a name that an add-on will have", a, "cert-manager", "403 is reserved"},
+		{"of a name that Kubernetes may have", a, "kube-new", "403 is reserved"},
+		{"of the namespace of RootSyncs", a, "config-management-system", "403 cannot be a subnamespace"},
 		{"in an excluded namespace", "kube-public", "sub-of-" + a, "403 cannot have subnamespaces"},
 		{"of a name that is none", a, "a.b", "422"},
 	} {

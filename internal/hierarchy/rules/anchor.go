@@ -30,6 +30,9 @@ func (w World) Anchor(op Operation, namespace, name string, spec hncv1alpha2.Sub
 		return forbidden("the namespace %q is not managed, so it cannot have subnamespaces", namespace)
 	case !w.managed(name):
 		return forbidden("the name %q is of a namespace that is not managed, so it cannot be a subnamespace", name)
+	case sub == nil && w.reserved(name):
+		return forbidden("the name %q is reserved, so it cannot be a subnamespace: a namespace of this name may be trusted by an add-on or by Kubernetes. "+
+			"An administrator can change hierarchy.reservedNamespaces in Holdfast's configuration", name)
 	case sub != nil && !(sub.Subnamespace && sub.Parent == namespace):
 		return conflict("there is a namespace %q already", name)
 	}

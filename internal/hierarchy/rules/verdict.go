@@ -26,6 +26,11 @@ func (w World) managed(name string) bool {
 	return name == "" || s.Managed == nil || s.Managed(name)
 }
 
+func (w World) reserved(name string) bool {
+	s := w.Tree.Settings()
+	return s.Reserved != nil && s.Reserved(name)
+}
+
 // Operation is what is asked for.
 type Operation string
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
@@ -38,6 +39,7 @@ type Settings struct {
 	said any
 
 	excluded                        sets.Set[string]
+	reserved                        []scope.Scope
 	managedLabel, managedAnnotation tree.Keys
 	uncopied                        map[string][]string
 	stripLabels, stripAnnotations   map[string]bool
@@ -61,6 +63,11 @@ func (s Settings) ExcludedNames() []string { return sets.List(s.excluded) }
 // Managed says whether a namespace of the name belongs into a tree.
 func (s Settings) Managed(name string) bool { return s.Where.MatchesName(name) }
 
+// Reserved reports whether no anchor may create a namespace of the name.
+func (s Settings) Reserved(name string) bool {
+	return slices.ContainsFunc(s.reserved, func(r scope.Scope) bool { return r.MatchesName(name) })
+}
+
 // ManagedLabels are the keys of labels that can be set for subtrees.
 func (s Settings) ManagedLabels() tree.Keys { return s.managedLabel }
 
@@ -72,7 +79,7 @@ func (s Settings) Equal(o Settings) bool { return reflect.DeepEqual(s.said, o.sa
 
 // Tree is what a tree.Tree needs to know.
 func (s Settings) Tree(deletingCRD bool) tree.Settings {
-	return tree.Settings{Managed: s.Managed, ManagedLabel: s.managedLabel, ManagedAnnotation: s.managedAnnotation, DeletingCRD: deletingCRD}
+	return tree.Settings{Managed: s.Managed, Reserved: s.Reserved, ManagedLabel: s.managedLabel, ManagedAnnotation: s.managedAnnotation, DeletingCRD: deletingCRD}
 }
 
 // Rules of what is copied, with the modes of the kinds that the HNCConfiguration
@@ -85,7 +92,7 @@ func (s Settings) Rules(modes map[schema.GroupKind]hncv1alpha2.SynchronizationMo
 // in, which is excluded, and more are those that the HNCConfiguration excludes.
 func New(c *configv1alpha1.HoldfastConfiguration, own string, more []string) (Settings, error) {
 	h := c.Hierarchy
-	excluded := sets.New(h.ExcludedNamespaces...).Insert(more...).Insert(own)
+	excluded := sets.New(h.ExcludedNamespaces...).Insert(more...).Insert(own, configsyncv1beta1.Namespace)
 	where, err := scope.Compile(c.Scope, namesOf(h.IncludedNamespaces, excluded))
 	if err != nil {
 		return Settings{}, err
@@ -95,6 +102,17 @@ func New(c *configv1alpha1.HoldfastConfiguration, own string, more []string) (Se
 		Mode: h.Mode, StandBy: h.StandBy, Where: where, excluded: excluded,
 		uncopied: map[string][]string{}, stripLabels: setOf(h.StrippedLabels), stripAnnotations: setOf(h.StrippedAnnotations),
 		Brake: Brake{Percent: int(*h.Brake.Percent), Minimum: int(*h.Brake.Minimum)},
+	}
+	// On their own, so that no exclusion among the configured ones takes a name off the list that always holds.
+	for _, names := range [][]string{{"kube-*", "hnc-system", own, configsyncv1beta1.Namespace}, h.ReservedNamespaces} {
+		if names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" }); len(names) == 0 {
+			continue // as a scope it would be all namespaces
+		}
+		reserved, err := scope.Compile(configv1alpha1.Scope{Namespaces: names})
+		if err != nil {
+			return Settings{}, err
+		}
+		s.reserved = append(s.reserved, reserved)
 	}
 	if s.managedLabel, err = tree.CompileKeys(h.ManagedLabels); err != nil {
 		return Settings{}, err
@@ -175,6 +193,12 @@ func validateNames(h configv1alpha1.HierarchyConfiguration, at *field.Path) fiel
 	for i, name := range h.ExcludedNamespaces {
 		for _, mistake := range validation.IsDNS1123Label(name) {
 			problems = append(problems, field.Invalid(at.Child("excludedNamespaces").Index(i), name, mistake))
+		}
+	}
+	if len(h.ReservedNamespaces) > 0 {
+		for _, mistake := range scope.Validate(configv1alpha1.Scope{Namespaces: h.ReservedNamespaces}, at) {
+			mistake.Field = strings.Replace(mistake.Field, ".namespaces", ".reservedNamespaces", 1)
+			problems = append(problems, mistake)
 		}
 	}
 	included := at.Child("includedNamespaces")

@@ -33,7 +33,7 @@ func TestManaged(t *testing.T) {
 		in, out      string
 	}{
 		{name: "by default all but those of the seed and Holdfast's own", config: defaults,
-			in: "team default kube-systems", out: "kube-system kube-public kube-node-lease hnc-system holdfast-system"},
+			in: "team default kube-systems", out: "kube-system kube-public kube-node-lease hnc-system holdfast-system config-management-system"},
 		{name: "a list takes the place of the default", config: "hierarchy: {mode: Enforce, excludedNamespaces: [a]}",
 			in: "kube-system b", out: "a holdfast-system"},
 		{name: "an empty list is a list", config: "hierarchy: {mode: Enforce, excludedNamespaces: []}", in: "kube-system a", out: "holdfast-system"},
@@ -64,6 +64,32 @@ func TestManaged(t *testing.T) {
 	}
 }
 
+func TestReserved(t *testing.T) {
+	t.Parallel()
+	const always = " kube-new hnc-system config-management-system holdfast-system"
+	for _, tt := range []struct{ name, config, reserved, free string }{
+		{name: "by default names of Kubernetes and of add-ons", config: "hierarchy: {mode: Enforce}", reserved: "cert-manager istio-egress gatekeeper-system" + always, free: "team team-a systems"},
+		{name: "a list takes the place of the default", config: "hierarchy: {mode: Enforce, reservedNamespaces: [a-*]}", reserved: "a-b" + always, free: "cert-manager b-system"},
+		{name: "an empty list reserves what is always reserved", config: "hierarchy: {mode: Enforce, reservedNamespaces: []}", reserved: always, free: "cert-manager a"},
+		{name: "an exclusion takes names off the list that is configured", config: `hierarchy: {mode: Enforce, reservedNamespaces: ["*-system", "!my-system", "!kube-new"]}`, reserved: "a-system" + always, free: "my-system"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, err := settings.New(load(t, tt.config), "holdfast-system", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for names, want := range map[string]bool{tt.reserved: true, tt.free: false} {
+				for name := range strings.FieldsSeq(names) {
+					if s.Reserved(name) != want {
+						t.Errorf("%s: reserved is %t", name, !want)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, config, want string }{
@@ -74,6 +100,7 @@ func TestValidate(t *testing.T) {
 		{name: "a name that no namespace has", config: "{excludedNamespaces: [Kube]}", want: "hierarchy.excludedNamespaces[0]"},
 		{name: "an expression that is none", config: `{includedNamespaces: "("}`, want: "hierarchy.includedNamespaces"},
 		{name: "labels of HNC cannot be managed", config: `{managedLabels: [a, '.*']}`, want: "hierarchy.managedLabels[1]"},
+		{name: "a reserved name that is none", config: `{reservedNamespaces: [a, "B"]}`, want: "hierarchy.reservedNamespaces[1]"},
 		{name: "a label without a value", config: `{uncopiedLabels: [a]}`, want: "hierarchy.uncopiedLabels[0]"},
 		{name: "a key that is none", config: `{strippedLabels: ["a b"]}`, want: "hierarchy.strippedLabels[0]"},
 		{name: "more than all", config: `{brake: {percent: 101}}`, want: "hierarchy.brake.percent"},

@@ -53,6 +53,8 @@ func (d *draft) anchorState(namespace, name string) hncv1alpha2.AnchorState {
 	switch sub := d.get(name).object; {
 	case !d.settings.managed(namespace) || !d.settings.managed(name):
 		return hncv1alpha2.AnchorForbidden
+	case sub == nil && d.settings.reserved(name):
+		return hncv1alpha2.AnchorForbidden
 	case sub == nil:
 		return hncv1alpha2.AnchorMissing
 	case sub.Annotations[hncv1alpha2.AnnotationSubnamespaceOf] == namespace:

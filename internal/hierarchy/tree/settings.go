@@ -17,6 +17,8 @@ import (
 type Settings struct {
 	// Managed says whether a namespace of this name is managed; nil says yes of all.
 	Managed func(name string) bool
+	// Reserved reports whether no anchor may create a namespace of this name; nil reserves none.
+	Reserved func(name string) bool
 	// ManagedLabel and ManagedAnnotation say which keys can be set for a whole
 	// subtree. Such keys are taken away where nothing sets them. Nil allows none.
 	ManagedLabel, ManagedAnnotation Keys
@@ -26,6 +28,8 @@ type Settings struct {
 }
 
 func (s Settings) managed(name string) bool { return s.Managed == nil || s.Managed(name) }
+
+func (s Settings) reserved(name string) bool { return s.Reserved != nil && s.Reserved(name) }
 
 // Keys is a set of keys of labels or annotations.
 type Keys []*regexp.Regexp

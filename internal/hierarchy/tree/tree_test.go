@@ -71,6 +71,8 @@ func TestTree_saysWhatFollows(t *testing.T) {
 			"an anchor in an excluded namespace", "!x <- *b",
 			lines("b: sub below x IllegalParent SubnamespaceAnchorMissing", "x: unmanaged anchor b Forbidden"),
 		},
+		{"an anchor with a reserved name", "a <- *?x-system, a <- b", lines("a: above b anchor x-system Forbidden", "b: below a")},
+		{"an anchor whose subnamespace was made before its name was reserved", "a <- *x-system", lines("a: above x-system anchor x-system Ok", "x-system: sub below a")},
 		{"its own parent", "a <- a", lines("a: below a above a InCycle")},
 		{
 			"a cycle, and one below it", "b <- a <- c <- b, c <- d",

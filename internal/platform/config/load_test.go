@@ -416,6 +416,27 @@ hierarchy:
     - kube-node-lease
     - hnc-system
   mode: "Off"
+  reservedNamespaces:
+    - '*-system'
+    - argocd
+    - cattle-*
+    - cert-manager
+    - external-dns
+    - external-secrets
+    - gke-*
+    - gmp-*
+    - gpu-operator
+    - holdfast
+    - ingress-nginx
+    - istio-*
+    - kubernetes-dashboard
+    - kyverno
+    - monitoring
+    - openshift-*
+    - rook-ceph
+    - tigera-operator
+    - vault
+    - velero
   uncopiedLabels:
     - cattle.io/creator=norman
 kind: HoldfastConfiguration

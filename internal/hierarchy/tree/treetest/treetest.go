@@ -93,7 +93,10 @@ func (f forest) settings() tree.Settings {
 	for name, n := range f {
 		excluded[name] = n.is("!")
 	}
-	return tree.Settings{Managed: func(name string) bool { return !excluded[name] }}
+	return tree.Settings{
+		Managed:  func(name string) bool { return !excluded[name] },
+		Reserved: func(name string) bool { return strings.HasSuffix(name, "-system") },
+	}
 }
 
 func (f forest) edits() []tree.Edit {
