@@ -116,7 +116,7 @@ func plural(kind string) string {
 	for _, p := range policy.Plurals {
 		fmt.Fprintf(&out, "%[1]s.matches(%[2]s) ? %[1]s.substring(0, size(%[1]s) - %[3]d) + %[4]s : ", kind, cel.String(p.Ending.String()), p.Loses, cel.String(p.Gets))
 	}
-	return out.String() + kind
+	return out.String() + kind + " + 's'"
 }
 
 // resources returns a CEL list of "group/resource".

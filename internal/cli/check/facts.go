@@ -102,11 +102,14 @@ func (r *reader) facts(ctx context.Context, namespace string) (*facts, error) {
 	f := &facts{version: v.GitVersion, namespace: namespace}
 	var all sync.WaitGroup
 	for _, read := range []func(context.Context, *facts){
-		r.served, r.holdfast, r.own, r.definitions, r.workloads, r.webhooks, r.rivals, r.spaces, r.rights, r.pods, r.access,
+		r.served, r.holdfast, r.own, r.definitions, r.workloads, r.webhooks, r.rivals, r.spaces, r.rights, r.pods,
 	} {
 		all.Go(func() { read(ctx, f) })
 	}
 	all.Wait()
+	if len(f.operated) > 0 {
+		r.access(ctx, f)
+	}
 	return f, nil
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
-// operated is a kind of custom resource that controls protected pods of a namespace.
+// operated is a kind whose objects control protected pods of a namespace.
 type operated struct {
 	controller schema.GroupKind
 	namespace  string
@@ -36,8 +36,8 @@ type grant struct {
 	rules     []rbacv1.PolicyRule
 }
 
-// pods reads how many protected pods custom resources control, by kind and namespace. An operator rolls its pods by
-// deleting them.
+// pods counts the protected pods by the kind of their controller and by namespace. An operator rolls its pods by deleting
+// them, and deletes other objects rarely.
 func (r *reader) pods(ctx context.Context, f *facts) {
 	f.operated = map[operated]int{}
 	seen := map[string]bool{}
@@ -50,7 +50,7 @@ func (r *reader) pods(ctx context.Context, f *facts) {
 		r.gap("protected pods that operators run", list.EachListItem(ctx, metav1.ListOptions{LabelSelector: label}, func(o runtime.Object) error {
 			pod := o.(*corev1.Pod)
 			owner := metav1.GetControllerOfNoCopy(pod)
-			if owner == nil || seen[string(pod.UID)] {
+			if owner == nil || seen[string(pod.UID)] || label == v1alpha1.MarkedLabel && v1alpha1.MarkOf(pod, v1alpha1.ProtectedByMark) == "" {
 				return nil
 			}
 			seen[string(pod.UID)] = true
@@ -61,7 +61,7 @@ func (r *reader) pods(ctx context.Context, f *facts) {
 	}
 }
 
-// access reads what bindings give to service accounts, by user name.
+// access reads the rules that bindings grant to service accounts, by user name.
 func (r *reader) access(ctx context.Context, f *facts) {
 	rbac := r.kube.RbacV1()
 	f.grants = map[string][]grant{}
@@ -86,8 +86,11 @@ func (r *reader) access(ctx context.Context, f *facts) {
 			of = ""
 		}
 		for _, s := range subjects {
+			user := s.Name
 			if s.Kind == rbacv1.ServiceAccountKind {
-				user := policy.ServiceAccountUserPrefix + s.Namespace + ":" + s.Name
+				user = policy.ServiceAccountUserPrefix + s.Namespace + ":" + s.Name
+			}
+			if s.Kind != rbacv1.GroupKind && strings.HasPrefix(user, policy.ServiceAccountUserPrefix) {
 				f.grants[user] = append(f.grants[user], grant{namespace, rules[of+"/"+role.Name]})
 			}
 		}
@@ -113,9 +116,10 @@ func (f *facts) may(user, namespace string, r schema.GroupResource) bool {
 	return covered
 }
 
-// unrecognized finds operators of protected pods that the policies take for any other user, so that they cannot roll
-// these pods; see policy.OperatorChecks for the rule. It reports a kind and namespace only if none of the service
-// accounts that may update its status is recognized: one that may update everything need not be an operator.
+// unrecognized finds operators that the policies do not recognize, so that they cannot roll their protected pods; see
+// policy.OperatorChecks for the rule. It reports a kind and namespace only if no service account that may update its
+// status is recognized: one that may update everything need not be an operator. It does not see an operator whose rights
+// come from a group.
 func unrecognized(f *facts, listed []string) []Finding {
 	var out []Finding
 	for _, o := range slices.SortedFunc(maps.Keys(f.operated), func(a, b operated) int {
@@ -141,17 +145,19 @@ func unrecognized(f *facts, listed []string) []Finding {
 			}
 		}
 		why := fmt.Sprintf("the plural of the kind is %s, and Holdfast looks for %s", plural, regular)
+		remedy := `add it to deletion.workloadControllers in the configuration of Holdfast`
 		if len(those) == 0 {
 			those, why = wide, "each of them may update every resource"
+			remedy = "find the operator among them, and give it a role that names its resources, or add only it to deletion.workloadControllers in the configuration of Holdfast"
 		}
 		if recognized || len(those) == 0 {
 			continue
 		}
 		out = append(out, Finding{
 			Others, Warning,
-			fmt.Sprintf("no operator of %s can roll its %d protected pods in namespace %s: Holdfast does not recognize %s, because %s",
-				o.controller, f.operated[o], o.namespace, strings.Join(those, ", "), why),
-			`add the operator to deletion.workloadControllers in the configuration of Holdfast, such as "` + those[0] + `"`,
+			fmt.Sprintf("the operator of %s cannot roll its protected pods in namespace %s (%d): Holdfast does not recognize %s, because %s",
+				o.controller, o.namespace, f.operated[o], strings.Join(those, ", "), why),
+			remedy,
 		})
 	}
 	return out

@@ -31,7 +31,7 @@ func TestUnrecognized(t *testing.T) {
 		{name: "the rule of the policies recognizes it", of: broker, grants: map[string][]grant{operator: {{"", status("x.example", "brokers/status")}}}},
 		{
 			name: "the plural of the kind is irregular", of: index, grants: map[string][]grant{operator: {{"", status("x.example", "indices/status")}}},
-			want: "Warning: no operator of Index.x.example can roll its 2 protected pods in namespace n: Holdfast does not recognize " + operator +
+			want: "Warning: the operator of Index.x.example cannot roll its protected pods in namespace n (2): Holdfast does not recognize " + operator +
 				", because the plural of the kind is indices, and Holdfast looks for indexes",
 		},
 		{
@@ -39,7 +39,7 @@ func TestUnrecognized(t *testing.T) {
 		},
 		{
 			name: "it may update every resource", of: broker, grants: map[string][]grant{operator: {{"", everything}}, other: {{"n", everything}}},
-			want: "Warning: no operator of Broker.x.example can roll its 2 protected pods in namespace n: Holdfast does not recognize " + operator + ", " + other +
+			want: "Warning: the operator of Broker.x.example cannot roll its protected pods in namespace n (2): Holdfast does not recognize " + operator + ", " + other +
 				", because each of them may update every resource",
 		},
 		{
@@ -52,7 +52,7 @@ func TestUnrecognized(t *testing.T) {
 		{
 			name: "service accounts that may update every resource are left out where there are others", of: index,
 			grants: map[string][]grant{operator: {{"", everything}}, other: {{"", status("x.example", "indices/status")}}},
-			want: "Warning: no operator of Index.x.example can roll its 2 protected pods in namespace n: Holdfast does not recognize " + other +
+			want: "Warning: the operator of Index.x.example cannot roll its protected pods in namespace n (2): Holdfast does not recognize " + other +
 				", because the plural of the kind is indices, and Holdfast looks for indexes",
 		},
 		{name: "controllers of Kubernetes are no operators", of: broker, grants: map[string][]grant{policy.ClusterControllers[1]: {{"", everything}}}},

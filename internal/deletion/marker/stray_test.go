@@ -132,6 +132,9 @@ func TestStrays_stayWhereTheirRemovalIsForbidden(t *testing.T) {
 	s.mustReconcile(t, "a", true)
 	s.clock.Step(time.Hour)
 	s.mustReconcile(t, "a", false)
+	if len(s.unmarked) > 0 {
+		t.Errorf("protections report %v as not marked", s.unmarked)
+	}
 }
 
 // A restore brings more stray marks at once than the Marker remembers to have removed.

@@ -253,18 +253,19 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 	out, err := m.send(ctx, p)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if apierrors.IsForbidden(err) && len(p.want) == 0 && marks.Stray(p.object) && !marks.Unbound(p.object) {
+		// RBAC forbids updating a Role with rights that Holdfast lacks, even for its labels. Stray marks have no effect.
+		m.cleaned.Add(p.object.UID, nil)
+		delete(m.last, t)
+		ctrl.Log.WithName("marks").Info("Stray marks stay on an object that Holdfast may not update", "resource", t.resource.String(),
+			"namespace", t.namespace, "name", t.name, "error", err.Error())
+		return nil
+	}
 	m.note(t, p.kind.GroupKind(), err)
 	if err != nil {
 		delete(m.last, t) // the queue paces another try
 		if apierrors.IsNotFound(err) || uid.Changed(err) {
 			delete(m.recent, p.object.UID)
-			return nil
-		}
-		if apierrors.IsForbidden(err) && len(p.want) == 0 && marks.Stray(p.object) && !marks.Unbound(p.object) {
-			// Only users with the rights of a Role may update it, its labels included. Stray marks have no effect.
-			m.cleaned.Add(p.object.UID, nil)
-			ctrl.Log.WithName("marks").Info("Stray marks stay on an object that Holdfast may not update", "resource", t.resource.String(),
-				"namespace", t.namespace, "name", t.name, "error", err.Error())
 			return nil
 		}
 		return err

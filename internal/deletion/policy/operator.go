@@ -21,7 +21,8 @@ import (
 // ServiceAccountUserPrefix begins the user name of every service account.
 const ServiceAccountUserPrefix = "system:serviceaccount:"
 
-// Nothing is a resource that does not exist. Only a user with a rule for all resources is authorized to update it.
+// Nothing is a resource that does not exist. Only a user with a rule for all API groups and all resources is authorized to
+// update it.
 var Nothing = schema.GroupResource{Group: "nothing.holdfast.dev", Resource: "nothings"}
 
 // ReplaceableKinds are the kinds without data whose objects an operator may delete, in addition to DerivedKinds.
@@ -50,8 +51,8 @@ func replaceable(r schema.GroupResource) bool {
 	return isDerived || slices.Contains(ReplaceableKinds, r)
 }
 
-// Plurals are the regular English plurals, first match first: the regular expression of an ending, how many letters it
-// loses and what takes their place. The API server looks up no resource for a policy, so the policies derive it.
+// Plurals are the endings of kinds whose plural is not the kind with an "s", the first match first: a regular expression,
+// the number of letters to cut and the suffix to append. A policy cannot look up the resource of a kind, so it derives it.
 var Plurals = []struct {
 	Ending *regexp.Regexp
 	Loses  int
@@ -59,7 +60,6 @@ var Plurals = []struct {
 }{
 	{regexp.MustCompile("(s|x|z|ch|sh)$"), 0, "es"}, // Prometheus, Elasticsearch
 	{regexp.MustCompile("[^aeiou]y$"), 1, "ies"},    // Proxy; not Gateway
-	{regexp.MustCompile("$"), 0, "s"},
 }
 
 // Plural returns the resource that a kind has if its plural is regular.
@@ -70,7 +70,7 @@ func Plural(kind string) string {
 			return kind[:len(kind)-p.Loses] + p.Gets
 		}
 	}
-	return kind
+	return kind + "s"
 }
 
 // OperatorChecks returns two access reviews that decide whether a user is the operator of an object: allowed must be

@@ -55,7 +55,7 @@ var copiers = []string{
 	"system:serviceaccount:kube-system:endpointslicemirroring-controller",
 }
 
-// textMayRemove ends the message of the policy and the warning of the webhook.
+// textMayRemove ends the message of the policy.
 var textMayRemove = fmt.Sprintf("Removing them needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one",
 	v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
 
@@ -70,8 +70,8 @@ func label(object string) string { return object + ".metadata.?labels[?k].orValu
 // mayRemove is a CEL expression: whether the user may remove marks.
 var mayRemove = admission.MayUnprotect().Expression
 
-// changes is a CEL expression: whether an UPDATE changes marks that are bound to the object before or after it, and does
-// not come from one of users or only remove marks where mayRemove is true.
+// changes is a CEL expression: true for an UPDATE that changes marks which are bound to the object before or after it,
+// unless its user is in users, or it only removes marks and mayRemove is true.
 func changes(users []string, mayRemove string) string {
 	user, kind := "request.userInfo.?username.orValue('')", "request.resource.group + '/' + request.resource.resource"
 	binds := boundTo("object", "oldObject") // a PUT may leave out the UID, which the API server adds after the webhooks

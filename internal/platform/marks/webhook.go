@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -26,6 +26,8 @@ import (
 const (
 	webhookName = "marks.holdfast.dev"
 	webhookPath = "/marks"
+	// timeoutSeconds is short, because the answer needs no other request.
+	timeoutSeconds = 3
 	// auditKept is the key under which the API server's audit log has the marks that were set back, after the webhook's
 	// name and a slash.
 	auditKept = "kept"
@@ -33,11 +35,10 @@ const (
 	serviceAccount = "request.userInfo.?username.orValue('').startsWith('system:serviceaccount:')"
 )
 
-// Webhook sets marks back in the updates that PolicyName would refuse, so that they go through: an operator writes all
-// labels of an object, those that it copied from its custom resource or without those that it does not know, and an old
-// manifest is applied. It is called for no other request, except that it keeps marks from service accounts with the verb
-// unprotect too: a GitOps tool that is allowed everything removes what is not in Git. If no replica answers, the policy
-// refuses the update.
+// Webhook restores marks in updates that the policy PolicyName would deny, so that these are admitted. An operator replaces
+// all labels of an object: it adds labels of its custom resource, and drops labels that it does not know. A user applies an
+// old manifest. The webhook also restores marks that a service account with the verb unprotect removes: a GitOps tool with
+// all rights removes what is not in Git. If no replica answers, the policy decides alone.
 func Webhook(mode configv1alpha1.Mode, users []string) admission.Webhook {
 	all := onLabel(v1alpha1.MarkedLabel, "*/*", admissionregistrationv1.Update)
 	return admission.Webhook{
@@ -50,6 +51,7 @@ func Webhook(mode configv1alpha1.Mode, users []string) admission.Webhook {
 			Rules:           []admissionregistrationv1.RuleWithOperations{all.ResourceRules[0].RuleWithOperations},
 			ObjectSelector:  all.ObjectSelector,
 			FailurePolicy:   ptr.To(admissionregistrationv1.Ignore),
+			TimeoutSeconds:  ptr.To[int32](timeoutSeconds),
 			SideEffects:     ptr.To(admissionregistrationv1.SideEffectClassNone),
 			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "marks", Expression: changes(users, "!"+serviceAccount+" && "+mayRemove)}},
 		},
@@ -61,12 +63,13 @@ func setBack(_ context.Context, req ctrladmission.Request) ctrladmission.Respons
 	if err := errors.Join(json.Unmarshal(req.Object.Raw, &object.Object), json.Unmarshal(req.OldObject.Raw, &old.Object)); err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, fmt.Errorf("decode the request: %w", err))
 	}
-	labels, changed := unchanged(object.GetLabels(), old.GetLabels())
+	sent := object.GetLabels()
+	labels, changed := unchanged(sent, old.GetLabels())
 	if len(changed) == 0 {
 		return ctrladmission.Allowed("")
 	}
 	object.SetLabels(labels)
-	// A mark says more in an annotation. Holdfast would write it again after each update of an operator that removes it.
+	// The annotation of a mark has its details. If it were not restored too, Holdfast would write it after each such update.
 	if annotations, removed := unchanged(object.GetAnnotations(), old.GetAnnotations()); len(removed) > 0 {
 		object.SetAnnotations(annotations)
 	}
@@ -75,29 +78,31 @@ func setBack(_ context.Context, req ctrladmission.Request) ctrladmission.Respons
 		return ctrladmission.Errored(http.StatusInternalServerError, err)
 	}
 	response := ctrladmission.PatchResponseFromRaw(req.Object.Raw, raw)
-	response.Warnings = []string{warning(changed)}
+	response.Warnings = []string{warning(changed, len(sent) < len(labels))}
 	response.AuditAnnotations = map[string]string{auditKept: strings.Join(changed, ",")}
 	return response
 }
 
-func warning(changed []string) string {
+// warning tells what the webhook restored, and how to have a mark removed if the update removed one.
+func warning(changed []string, removed bool) string {
+	text := "the labels " + strings.Join(changed, ", ") + " stay as they were: they are marks of Holdfast"
 	if len(changed) == 1 {
-		return "the label " + changed[0] + " stays as it was: it is a mark of Holdfast. " + textMayRemove
+		text = "the label " + changed[0] + " stays as it was: it is a mark of Holdfast"
 	}
-	return "the labels " + strings.Join(changed, ", ") + " stay as they were: they are marks of Holdfast. " + textMayRemove
+	if removed {
+		text += ". Change the ResourceDeletionProtection that selects the object, or what is protected below it, and Holdfast removes the mark"
+	}
+	return text
 }
 
 // unchanged returns labels or annotations with the marks that old has, and the keys that this changed.
-func unchanged(labels, old map[string]string) (out map[string]string, changed []string) {
+func unchanged(sent, old map[string]string) (out map[string]string, changed []string) {
 	out = map[string]string{}
-	for key, value := range labels {
-		if !slices.Contains(keys, key) {
-			out[key] = value
-		}
-	}
+	maps.Copy(out, sent)
 	for _, key := range keys {
+		is, has := sent[key]
 		was, had := old[key]
-		is, has := labels[key]
+		delete(out, key)
 		if had {
 			out[key] = was
 		}
