@@ -106,11 +106,14 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 	elsewhere := o.Namespace(t)
 	operator, other, person := account("operator"), account("other"), "person-"+o.namespace
 	everything, here, noStatus, indices := account("everything"), account("everything-here"), account("no-status"), account("indices")
+	wholeGroup := account("whole-group")
 	o.runs(t, o.namespace, operator, "brokers", "proxies", "gateways", "searches")
 	o.runs(t, elsewhere, other, "brokers", "proxies")
 	o.runs(t, o.namespace, person, "brokers", "proxies")
 	o.runs(t, o.namespace, noStatus)
 	o.Grant(t, o.namespace, noStatus, testkit.Rule(o.group, []string{"brokers"}, "*"))
+	o.runs(t, o.namespace, wholeGroup)
+	o.Grant(t, o.namespace, wholeGroup, testkit.Rule(o.group, []string{"*"}, "*"))
 	o.runs(t, o.namespace, indices, "indices")
 	o.Grant(t, "", everything, testkit.Rule("*", []string{"*"}, "*"))
 	o.Grant(t, o.namespace, here, testkit.Rule("*", []string{"*"}, "*"))
@@ -152,6 +155,7 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 		{"a service account that is allowed everything may not", everything, pod, true},
 		{"a service account that is allowed everything in the namespace may not", here, pod, true},
 		{"a service account that may change the custom resource and not its status may not", noStatus, pod, true},
+		{"a service account that may change all resources of the group counts as the operator", wholeGroup, pod, false},
 		{"the operator of another namespace may not", other, pod, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
