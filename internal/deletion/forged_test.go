@@ -149,6 +149,12 @@ func (f *forger) try(t *testing.T) error {
 	if err != nil && !(way == "JSON patch" && apierrors.IsForbidden(err)) {
 		return fmt.Errorf("%s of %s with %v: %w", way, o.Name, labels, err)
 	}
+	if err := f.Get(ctx, client.ObjectKeyFromObject(o), written); err != nil {
+		return err
+	}
+	if was, is := v1alpha1.MarkOf(o, v1alpha1.ProtectedByMark), v1alpha1.MarkOf(written, v1alpha1.ProtectedByMark); is != was || v1alpha1.Marked(written) != v1alpha1.Marked(o) {
+		return fmt.Errorf("%s has the labels %v after %s with %v, and had %v", o.Name, written.Labels, way, labels, o.Labels)
+	}
 	err = f.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}, client.DryRunAll)
 	if apierrors.IsForbidden(err) != f.protected[i] || err != nil && !f.protected[i] {
 		return fmt.Errorf("delete %s after %s with %v: got %v, protected is %v", o.Name, way, labels, err, f.protected[i])
