@@ -157,7 +157,7 @@ func (f *forger) try(t *testing.T) error {
 	}
 	err = f.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}, client.DryRunAll)
 	if apierrors.IsForbidden(err) != f.protected[i] || err != nil && !f.protected[i] {
-		return fmt.Errorf("delete %s after %s with %v: got %v, protected is %v", o.Name, way, labels, err, f.protected[i])
+		return fmt.Errorf("delete %s, protected is %t, after %s with %v: %w", o.Name, f.protected[i], way, labels, err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func refusedByUs(err error) bool {
 }
 
 // errKept is the answer to a probe that went through and left the marks of its object as they are.
-var errKept = errors.New("Holdfast's webhook kept the marks")
+var errKept = errors.New("the webhook kept the marks")
 
 // probes are dry runs of what Holdfast refuses to everybody.
 func (e *Env) probes(ctx context.Context) ([]func() error, error) {

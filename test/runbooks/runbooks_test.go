@@ -11,6 +11,8 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 )
@@ -77,11 +79,26 @@ func theIncident(t *testing.T, b *book, p *page.Page) {
 	b.ready(t)
 	b.isGuarded(t, ns)
 
-	// The other way, as if nobody collected what the anchor owned.
+	// With the manager dead and the garbage collector frozen, what the anchor owned stays in force.
 	if err := b.Manager.Stop(); err != nil {
 		t.Fatal(err)
 	}
+	resume, err := b.PauseControllerManager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := resume(); err != nil {
+			t.Error(err)
+		}
+	}()
+	b.done(t, "annotate", "clusterrole", admission.AnchorName, v1alpha1.StopAnnotation+"="+admission.AnchorName)
+	b.done(t, "delete", "clusterrole", admission.AnchorName)
+	b.isGuarded(t, ns)
 	b.reader.Does(t, p, "If it does not end", isOver)
+	b.done(t, "delete", "-n", ns, "configmap/kept", "--dry-run=server")
+	b.startWithoutAnchor(t)
+	b.reader.Does(t, p, "Start it again")
 }
 
 // startWithoutAnchor is start where nothing can be in force.

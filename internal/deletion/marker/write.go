@@ -253,12 +253,8 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 	out, err := m.send(ctx, p)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if apierrors.IsForbidden(err) && len(p.want) == 0 && marks.Stray(p.object) && !marks.Unbound(p.object) {
-		// RBAC forbids updating a Role with rights that Holdfast lacks, even for its labels. Stray marks have no effect.
-		m.cleaned.Add(p.object.UID, nil)
-		delete(m.last, t)
-		ctrl.Log.WithName("marks").Info("Stray marks stay on an object that Holdfast may not update", "resource", t.resource.String(),
-			"namespace", t.namespace, "name", t.name, "error", err.Error())
+	if apierrors.IsForbidden(err) && p.removesStray() {
+		m.keepStray(t, p, err)
 		return nil
 	}
 	m.note(t, p.kind.GroupKind(), err)
@@ -285,6 +281,20 @@ func (m *Marker) write(ctx context.Context, t target, p plan) error {
 		delete(m.recent, out.UID)
 	}
 	return nil
+}
+
+// removesStray reports whether the plan only removes marks that have no effect.
+func (p plan) removesStray() bool {
+	return len(p.want) == 0 && marks.Stray(p.object) && !marks.Unbound(p.object)
+}
+
+// keepStray gives up on stray marks that Holdfast may not remove: RBAC forbids updating a Role with rights that Holdfast
+// lacks, even for its labels.
+func (m *Marker) keepStray(t target, p plan, err error) {
+	m.cleaned.Add(p.object.UID, nil)
+	delete(m.last, t)
+	ctrl.Log.WithName("marks").Info("Stray marks stay on an object that Holdfast may not update", "resource", t.resource.String(),
+		"namespace", t.namespace, "name", t.name, "error", err.Error())
 }
 
 // send writes what is planned. What is on its way out keeps its override: without

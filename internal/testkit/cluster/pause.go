@@ -17,25 +17,33 @@ import (
 const pauseTimeout = 5 * time.Second
 
 // PauseAPIServer freezes the API server, so that requests to it go unanswered, until resume is called.
-func (c *Cluster) PauseAPIServer() (resume func() error, err error) {
+func (c *Cluster) PauseAPIServer() (resume func() error, err error) { return c.pause(apiServer) }
+
+// PauseControllerManager freezes the controller manager, the garbage collector among its controllers, until resume is
+// called.
+func (c *Cluster) PauseControllerManager() (resume func() error, err error) {
+	return c.pause(controllerManager)
+}
+
+func (c *Cluster) pause(component string) (resume func() error, err error) {
 	if c.control == nil {
-		return nil, fmt.Errorf("pause the API server: %w", errNotStarted)
+		return nil, fmt.Errorf("pause %s: %w", component, errNotStarted)
 	}
-	pid := c.control.latest().Components[apiServer]
+	pid := c.control.latest().Components[component]
 	if pid == 0 {
-		return nil, errors.New("pause the API server: it does not run")
+		return nil, fmt.Errorf("pause %s: it does not run", component)
 	}
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		return nil, fmt.Errorf("pause the API server: %w", err)
+		return nil, fmt.Errorf("pause %s: %w", component, err)
 	}
 	resume = func() error {
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-			return fmt.Errorf("resume the API server: %w", err)
+			return fmt.Errorf("resume %s: %w", component, err)
 		}
 		return nil
 	}
 	if err := awaitPaused(pid); err != nil {
-		return nil, errors.Join(fmt.Errorf("pause the API server: %w", err), resume())
+		return nil, errors.Join(fmt.Errorf("pause %s: %w", component, err), resume())
 	}
 	return resume, nil
 }

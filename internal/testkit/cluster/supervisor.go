@@ -25,8 +25,11 @@ const (
 	removeTimeout = 5 * time.Second
 )
 
-// apiServer is the API server's name among the components of a status.
-const apiServer = "kube-apiserver"
+// Names of components in a status.
+const (
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+)
 
 // status is what a line of the supervisor's output says.
 type status struct {
