@@ -33,7 +33,7 @@ func (r *runner) advance(ctx context.Context, rs *configsyncv1beta1.RootSync, se
 	if done, err := r.finalize(ctx, rs); err != nil || !done {
 		return err
 	}
-	if err := r.s.identities.Ensure(ctx); err != nil {
+	if err := r.s.identities.Ensure(ctx, r.sync); err != nil {
 		facts.Stalled = &report.Stalled{Reason: "ServiceAccount", Err: knv.New(knv.APIServer, "%v", err).Because(err)}
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 )
@@ -21,10 +22,10 @@ const longestNote = 1000
 // event is something that people are told once.
 type event struct{ kind, reason, action, note string }
 
-// say makes events about a RootSync as it was before the write that they follow from: its
+// say makes events about an object, a RootSync as it was before the write that they follow from: its
 // version tells them apart from those of the same reason that follow from other writes,
 // which would be counted under the text of the first.
-func (s *Syncer) say(about *configsyncv1beta1.RootSync, list []event) {
+func (s *Syncer) say(about runtime.Object, list []event) {
 	for _, e := range list {
 		note := e.note
 		if len(note) > longestNote {

@@ -62,7 +62,7 @@ func (r *runner) remove(ctx context.Context, rs *configsyncv1beta1.RootSync, set
 	}
 	// It wants nothing any more: others may take over what it has.
 	r.s.forget(r.sync)
-	if err := r.s.identities.Ensure(ctx); err != nil {
+	if err := r.s.identities.Ensure(ctx, r.sync); err != nil {
 		return err
 	}
 	if err := r.start(ctx); err != nil {

@@ -34,11 +34,11 @@ func TestRights_aRootSyncHasThoseOfItsRolesAndNoOthers(t *testing.T) {
 	// Other roles take effect, and those before are taken away.
 	r.spec("a", `{"override":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}`)
 	r.Eventually(func() string { return r.status("a") }, within, often).Should(gomega.HavePrefix("synced "))
-	var bindings rbacv1.RoleBindingList
-	r.Expect(r.Client.List(t.Context(), &bindings, client.InNamespace(r.name("n")))).To(gomega.Succeed())
-	for _, b := range bindings.Items {
-		t.Errorf("a binding that nobody asks for: %s", b.Name)
-	}
+	r.Eventually(func() ([]rbacv1.RoleBinding, error) {
+		var bindings rbacv1.RoleBindingList
+		err := r.Client.List(t.Context(), &bindings, client.InNamespace(r.name("n")))
+		return bindings.Items, err
+	}, within, often).Should(gomega.BeEmpty(), "bindings that nobody asks for")
 }
 
 // The process acts as the accounts of RootSyncs, in their namespace, and as nobody else: what

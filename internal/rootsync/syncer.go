@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -105,9 +106,12 @@ func New(o Options) *Syncer {
 	s := &Syncer{
 		o: o, client: o.Manager.GetClient(), events: o.Manager.GetEventRecorder("holdfast-sync"),
 		registry: namespaces.NewRegistry(), declarers: newDeclarers(), slots: semaphore.NewWeighted(calls),
-		renderer: render.New(render.Options{Clock: o.Clock, Program: o.Program}), identities: identity.NewKeeper(o.Manager.GetClient(), func() bool { return !o.config().RequireRoleRefs }),
-		runners: map[object.Sync]*runner{}, started: make(chan struct{}), meters: newMeters(),
+		renderer: render.New(render.Options{Clock: o.Clock, Program: o.Program}),
+		runners:  map[object.Sync]*runner{}, started: make(chan struct{}), meters: newMeters(),
 	}
+	s.identities = identity.NewKeeper(s.client, func() bool { return !o.config().RequireRoleRefs }, func(about runtime.Object, reason, action, note string) {
+		s.say(about, []event{{corev1.EventTypeWarning, reason, action, note}})
+	})
 	s.hub = watch.New(watch.Options{
 		Dynamic: o.Dynamic, Metadata: o.Metadata, Kinds: o.Kinds.Current, Changed: s.observed, Synced: s.kindObserved,
 	})

@@ -70,6 +70,16 @@ const (
 	DefaultRootSync = "root-sync"
 )
 
+// Labels of the accounts and bindings of RootSyncs.
+const (
+	// LabelSyncKind is SyncKindRootSync.
+	LabelSyncKind    = GroupName + "/sync-kind"
+	SyncKindRootSync = "RootSync"
+	// LabelSyncNamespace and LabelSyncName name the RootSync, where one alone has the object.
+	LabelSyncNamespace = GroupName + "/sync-namespace"
+	LabelSyncName      = GroupName + "/sync-name"
+)
+
 // Metadata of what a RootSync manages.
 const (
 	// AnnotationManaged is ManagedEnabled on what is managed; its author sets

@@ -62,16 +62,10 @@ func broughtByManager(f *Facts) bool {
 	return isDefinition(f) && slices.ContainsFunc(f.Meta.ManagedFields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == crds.FieldManager })
 }
 
-// The labels of the rights that Holdfast gives a RootSync's account.
-const (
-	syncKindLabel = "configsync.gke.io/sync-kind"
-	syncNameLabel = "configsync.gke.io/sync-name"
-)
-
 // forRootSync is the RootSync for which Holdfast keeps an object, and what that is to it.
 func forRootSync(f *Facts) (name, what string) {
-	if f.Meta.Labels[syncKindLabel] == "RootSync" && f.ID.Group == rbacv1.GroupName {
-		return f.Meta.Labels[syncNameLabel], "binding of rights"
+	if f.Meta.Labels[configsyncv1beta1.LabelSyncKind] == configsyncv1beta1.SyncKindRootSync && f.ID.Group == rbacv1.GroupName {
+		return f.Meta.Labels[configsyncv1beta1.LabelSyncName], "binding of rights"
 	}
 	if f.ID.Namespace != rootSyncs {
 		return "", ""

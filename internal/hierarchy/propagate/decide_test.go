@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -19,8 +23,6 @@ import (
 var (
 	secret    = schema.GroupKind{Kind: "Secret"}
 	configMap = schema.GroupKind{Kind: "ConfigMap"}
-	role      = schema.GroupKind{Group: rbac, Kind: "Role"}
-	binding   = schema.GroupKind{Group: rbac, Kind: "RoleBinding"}
 )
 
 // family is the tree of most tests: a root with two children, one of which has
@@ -70,7 +72,7 @@ func TestDecide_exceptionsAndModes(t *testing.T) {
 		{"nowhere, if removed", secret, "Remove", nil, ""},
 		{"a kind that is not listed is ignored", configMap, "Propagate", nil, ""},
 		{"roles always", role, "Ignore", nil, everywhere},
-		{"role bindings always", binding, "Remove", nil, everywhere},
+		{"role bindings always", roleBinding, "Remove", nil, everywhere},
 		{"select by a label of the namespace", secret, "Propagate", []string{"select=tier=web"}, "c:a"},
 		{"select by a tree label", secret, "Propagate", []string{"select=b.tree.hnc.x-k8s.io/depth"}, "b:a c:a d:a"},
 		{"select by a number", secret, "Propagate", []string{"select=a.tree.hnc.x-k8s.io/depth>1"}, "c:a d:a"},
@@ -101,7 +103,7 @@ func TestDecide_exceptionsAndModes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := Rules{Modes: map[schema.GroupKind]hncv1alpha2.SynchronizationMode{secret: tt.mode, role: tt.mode, binding: tt.mode}}
+			r := Rules{Modes: map[schema.GroupKind]hncv1alpha2.SynchronizationMode{secret: tt.mode, role: tt.mode, roleBinding: tt.mode}}
 			s := NewSources(r).With(r.NewSource(object(tt.kind, tt.says...)))
 			if got := copies(s, treetest.Make(t, family, labelled()), Key{tt.kind, "x"}); got != tt.want {
 				t.Errorf("copies in %q, want %q", got, tt.want)
@@ -148,6 +150,46 @@ func TestDecide_builtInExclusions(t *testing.T) {
 			}
 			if (source.Excluded == "") != tt.want {
 				t.Errorf("the reason is %q", source.Excluded)
+			}
+		})
+	}
+}
+
+func TestDecide_roleBindingsOfRootSyncsAreNeverCopied(t *testing.T) {
+	t.Parallel()
+	const home = "config-management-system"
+	account := func(namespace string) rbacv1.Subject {
+		return rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: "root-reconciler-shop"}
+	}
+	user, group := rbacv1.Subject{Kind: "User"}, rbacv1.Subject{Kind: "Group"}
+	named := func(s rbacv1.Subject, name string) rbacv1.Subject { s.Name = name; return s }
+	tests := []struct {
+		name     string
+		subjects []rbacv1.Subject
+		labels   map[string]string
+		want     bool
+	}{
+		{"one without subjects is copied", nil, nil, true},
+		{"one for a user and an account of another namespace is copied", []rbacv1.Subject{named(user, "alice"), account("shop")}, nil, true},
+		{"one for the account of a RootSync is not", []rbacv1.Subject{account(home)}, nil, false},
+		{"nor is one for a user beside it", []rbacv1.Subject{named(user, "alice"), account(home)}, nil, false},
+		{"nor is one that calls the account a user", []rbacv1.Subject{named(user, "system:serviceaccount:"+home+":root-reconciler")}, nil, false},
+		{"nor is one for the group of the accounts", []rbacv1.Subject{named(group, "system:serviceaccounts:"+home)}, nil, false},
+		{"one for the group of the accounts of another namespace is copied", []rbacv1.Subject{named(group, "system:serviceaccounts:shop")}, nil, true},
+		{"one with the label of those of RootSyncs is not", []rbacv1.Subject{named(user, "alice")}, map[string]string{"configsync.gke.io/sync-kind": "RootSync"}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: tt.labels}, Subjects: tt.subjects,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := Rules{}.NewSource(Describe(roleBinding, "a", &unstructured.Unstructured{Object: content}))
+			if got := copies(NewSources(Rules{}).With(source), treetest.Make(t, "a <- b"), source.Key) != ""; got != tt.want {
+				t.Errorf("copied: %v, because %q", got, source.Excluded)
 			}
 		})
 	}

@@ -5,11 +5,14 @@ package propagate
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	holdfastv1alpha1 "github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
@@ -25,12 +28,13 @@ type Rules struct {
 	Modes map[schema.GroupKind]hncv1alpha2.SynchronizationMode
 }
 
-const rbac = "rbac.authorization.k8s.io"
+var (
+	role        = schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"}
+	roleBinding = schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}
+)
 
 // Enforced says whether a kind is always copied, and cannot be configured.
-func Enforced(kind schema.GroupKind) bool {
-	return kind.Group == rbac && (kind.Kind == "Role" || kind.Kind == "RoleBinding")
-}
+func Enforced(kind schema.GroupKind) bool { return kind == role || kind == roleBinding }
 
 // Mode in which a kind is treated, which is one of the four.
 func (r Rules) Mode(kind schema.GroupKind) hncv1alpha2.SynchronizationMode {
@@ -65,6 +69,8 @@ type Object struct {
 	Type string
 	// Finalizers says whether it has any.
 	Finalizers bool
+	// BindsRootSync says whether it is a RoleBinding of a RootSync.
+	BindsRootSync bool
 }
 
 // Describe is what counts of an object in a namespace.
@@ -72,8 +78,30 @@ func Describe(kind schema.GroupKind, namespace string, u *unstructured.Unstructu
 	kindOfSecret, _, _ := unstructured.NestedString(u.Object, "type")
 	return Object{
 		Kind: kind, Namespace: namespace, Name: u.GetName(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
-		Type: kindOfSecret, Finalizers: len(u.GetFinalizers()) > 0,
+		Type: kindOfSecret, Finalizers: len(u.GetFinalizers()) > 0, BindsRootSync: kind == roleBinding && bindsRootSync(u),
 	}
+}
+
+// bindsRootSync says whether a RoleBinding has the label of those of RootSyncs, or names accounts of
+// their namespace in any of the ways that RBAC has.
+func bindsRootSync(u *unstructured.Unstructured) bool {
+	const home = configsyncv1beta1.Namespace
+	if _, labelled := u.GetLabels()[configsyncv1beta1.LabelSyncKind]; labelled {
+		return true
+	}
+	subjects, _, _ := unstructured.NestedSlice(u.Object, "subjects")
+	return slices.ContainsFunc(subjects, func(subject any) bool {
+		s, _ := subject.(map[string]any)
+		name, _ := s["name"].(string)
+		switch s["kind"] {
+		case rbacv1.ServiceAccountKind:
+			return s["namespace"] == home
+		case rbacv1.UserKind:
+			return strings.HasPrefix(name, "system:serviceaccount:"+home+":")
+		default:
+			return s["kind"] == rbacv1.GroupKind && name == "system:serviceaccounts:"+home
+		}
+	})
 }
 
 // IsCopy says whether the object says that it is a copy.
@@ -110,6 +138,9 @@ func (r Rules) neverCopied(o Object) string {
 		if o.Name == "istio-ca-root-cert" || o.Name == "kube-root-ca.crt" {
 			return "there is a ConfigMap of this name in every namespace"
 		}
+	}
+	if o.BindsRootSync {
+		return "it is a RoleBinding of a RootSync" // what that may do in a namespace it may not do below it
 	}
 	if o.Restored() {
 		return "it has the annotation " + holdfastv1alpha1.RestoredCopyAnnotation

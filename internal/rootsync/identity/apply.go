@@ -4,123 +4,76 @@
 package identity
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
 // fieldManager owns what is written here.
 const fieldManager = "holdfast-sync"
 
-// Apply brings the cluster in line with a Set and returns what could not be done: the
-// others are done all the same. What belongs to RootSyncs and is not in the Set goes,
-// other bindings to the same accounts stay. Nothing is written that is as it should be.
-func Apply(ctx context.Context, c client.Client, want Set) error {
-	found, err := find(ctx, c)
-	if err != nil {
-		return err
-	}
+// apply writes what a decision makes or changes, and returns what could not be written: the rest is written all the same.
+func apply(ctx context.Context, c client.Client, d decision) error {
 	var errs []error
-	for _, a := range want.Accounts {
-		if found.accounts.Has(a.Name) {
-			continue
-		}
-		errs = append(errs, write(ctx, c, account(a.Sync)))
+	for _, sync := range d.accounts {
+		errs = append(errs, write(ctx, c, account(sync)))
 	}
-	for _, b := range found.keep(want) {
-		if have, there := found.bindings[b.key()]; there && have.same(b) {
-			continue
-		}
-		errs = append(errs, write(ctx, c, b.object()))
-	}
-	wanted := sets.New[types.NamespacedName]()
-	for _, b := range found.keep(want) {
-		wanted.Insert(b.key())
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(found.bindings), func(a, b types.NamespacedName) int { return compareBindings(found.bindings[a], found.bindings[b]) }) {
-		if !wanted.Has(key) {
-			errs = append(errs, remove(ctx, c, found.bindings[key].object()))
-		}
+	for _, b := range d.bindings {
+		errs = append(errs, bind(ctx, c, b))
 	}
 	return errors.Join(errs...)
 }
 
-// found is what there is of RootSyncs.
-type found struct {
-	accounts sets.Set[string]
-	bindings map[types.NamespacedName]Binding
-}
-
-// keep is what is wanted, with what stays because it is not known.
-func (f found) keep(want Set) []Binding {
-	out := slices.Clone(want.Bindings)
-	i := slices.IndexFunc(out, func(b Binding) bool { return b.Name == AdminBinding && b.Namespace == "" })
-	for key, have := range f.bindings {
-		switch {
-		case have.Sync != "" && want.Unknown.Has(have.Sync):
-			out = append(out, have)
-		case key == (types.NamespacedName{Name: AdminBinding}) && !want.NoAdmins:
-			stays := slices.DeleteFunc(slices.Clone(have.Subjects), func(s rbacv1.Subject) bool { return !want.isUnknown(s) })
-			if i < 0 && len(stays) > 0 {
-				i = len(out)
-				out = append(out, Binding{Name: AdminBinding, Role: have.Role})
-			}
-			if len(stays) > 0 {
-				out[i].Subjects = slices.Concat(out[i].Subjects, stays)
-				slices.SortFunc(out[i].Subjects, func(a, b rbacv1.Subject) int { return cmp.Compare(a.Name, b.Name) })
-			}
-		}
+// bind writes a binding. A tenant may have a RoleBinding of that name, with a role that cannot be changed or as a
+// copy from a namespace above: then the binding gets a name that the tenant cannot foresee.
+func bind(ctx context.Context, c client.Client, b Binding) error {
+	err := write(ctx, c, b.object())
+	if b.Namespace == "" || !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+		return err
 	}
-	return out
-}
-
-func (s Set) isUnknown(subject rbacv1.Subject) bool {
-	for sync := range s.Unknown {
-		if subject.Namespace == object.SyncNamespace && subject.Name == sync.Reconciler() {
-			return true
-		}
+	o := b.object()
+	o.SetName("")
+	o.SetGenerateName(b.Sync.Reconciler() + "-")
+	if c.Create(ctx, o, client.FieldOwner(fieldManager)) != nil {
+		return err
 	}
-	return false
-}
-
-func account(sync object.Sync) *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: object.SyncNamespace, Name: sync.Reconciler(), Labels: labels(sync)},
-	}
+	ctrl.LoggerFrom(ctx).Info("A RoleBinding cannot have the name that follows from its role", "namespace", b.Namespace, "taken", b.Name, "name", o.GetName(), "reason", err.Error())
+	return nil
 }
 
 func write(ctx context.Context, c client.Client, o client.Object) error {
 	kind := o.GetObjectKind().GroupVersionKind().Kind
 	if err := c.Patch(ctx, o, client.Apply, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil { //nolint:staticcheck // whole typed objects, not apply configurations
-		return fmt.Errorf("apply %s %s: %w", kind, o.GetName(), err)
+		return fmt.Errorf("apply %s %s: %w", kind, client.ObjectKeyFromObject(o), err)
 	}
 	return nil
 }
 
+// remove deletes an object as it was read. Of one that has changed meanwhile the watch tells.
 func remove(ctx context.Context, c client.Client, o client.Object) error {
-	if err := client.IgnoreNotFound(c.Delete(ctx, o)); err != nil {
-		return fmt.Errorf("delete %s: %w", o.GetName(), err)
+	uid, version := o.GetUID(), o.GetResourceVersion()
+	err := c.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("delete %s: %w", client.ObjectKeyFromObject(o), err)
 }
 
 // find reads what there is of RootSyncs.
 func find(ctx context.Context, c client.Reader) (found, error) {
-	out := found{accounts: sets.New[string](), bindings: map[types.NamespacedName]Binding{}}
-	ours := client.MatchingLabels{labelKind: kindRootSync}
+	out := found{accounts: sets.New[string]()}
+	ours := client.MatchingLabels(Labels())
 	var accounts corev1.ServiceAccountList
 	if err := c.List(ctx, &accounts, client.InNamespace(object.SyncNamespace)); err != nil {
 		return out, fmt.Errorf("list ServiceAccounts of %s: %w", object.SyncNamespace, err)
@@ -132,33 +85,37 @@ func find(ctx context.Context, c client.Reader) (found, error) {
 	if err := c.List(ctx, &local, ours); err != nil {
 		return out, fmt.Errorf("list RoleBindings of RootSyncs: %w", err)
 	}
-	for _, b := range local.Items {
-		out.add(Binding{Namespace: b.Namespace, Name: b.Name, Role: b.RoleRef, Subjects: b.Subjects, Sync: object.Sync(b.Labels[labelName])})
+	for i := range local.Items {
+		b := &local.Items[i]
+		out.add(b, b.RoleRef, b.Subjects)
 	}
 	var all rbacv1.ClusterRoleBindingList
 	if err := c.List(ctx, &all, ours); err != nil {
 		return out, fmt.Errorf("list ClusterRoleBindings of RootSyncs: %w", err)
 	}
-	for _, b := range all.Items {
-		out.add(Binding{Name: b.Name, Role: b.RoleRef, Subjects: b.Subjects, Sync: object.Sync(b.Labels[labelName])})
+	for i := range all.Items {
+		b := &all.Items[i]
+		out.add(b, b.RoleRef, b.Subjects)
 	}
 	return out, nil
 }
 
-func (f found) add(b Binding) { f.bindings[b.key()] = b }
-
-func (b Binding) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
+func (f *found) add(o client.Object, role rbacv1.RoleRef, subjects []rbacv1.Subject) {
+	sync := object.Sync(o.GetLabels()[configsyncv1beta1.LabelSyncName])
+	f.bindings = append(f.bindings, live{Binding{Namespace: o.GetNamespace(), Name: o.GetName(), Role: role, Subjects: subjects, Sync: sync}, o})
 }
 
-func (b Binding) same(o Binding) bool {
-	return b.Role == o.Role && slices.Equal(b.Subjects, o.Subjects) && b.Sync == o.Sync
+func account(sync object.Sync) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: object.SyncNamespace, Name: sync.Reconciler(), Labels: labels(sync)},
+	}
 }
 
 func (b Binding) object() client.Object {
 	meta := metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, Labels: labels(b.Sync)}
 	if b.Sync == "" {
-		meta.Labels = map[string]string{labelKind: kindRootSync}
+		meta.Labels = Labels()
 	}
 	api := rbacv1.SchemeGroupVersion.String()
 	if b.Namespace != "" {

@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -22,12 +23,6 @@ const (
 	// AdminBinding binds all RootSyncs that name no roles to the ClusterRole cluster-admin.
 	AdminBinding = "configsync.gke.io:root-reconciler"
 	adminRole    = "cluster-admin"
-
-	// The labels of what belongs to one RootSync.
-	labelKind      = "configsync.gke.io/sync-kind"
-	labelNamespace = "configsync.gke.io/sync-namespace"
-	labelName      = "configsync.gke.io/sync-name"
-	kindRootSync   = "RootSync"
 )
 
 // RoleRef is a role that a RootSync asks for, an entry of spec.override.roleRefs.
@@ -125,6 +120,14 @@ func User(sync object.Sync) string {
 	return "system:serviceaccount:" + object.SyncNamespace + ":" + sync.Reconciler()
 }
 
+// Labels are those of all bindings that are kept.
+func Labels() map[string]string {
+	return map[string]string{configsyncv1beta1.LabelSyncKind: configsyncv1beta1.SyncKindRootSync}
+}
+
+// labels are those of what belongs to one RootSync.
 func labels(sync object.Sync) map[string]string {
-	return map[string]string{labelKind: kindRootSync, labelNamespace: object.SyncNamespace, labelName: string(sync)}
+	out := Labels()
+	out[configsyncv1beta1.LabelSyncNamespace], out[configsyncv1beta1.LabelSyncName] = object.SyncNamespace, string(sync)
+	return out
 }

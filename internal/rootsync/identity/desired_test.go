@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // text is a Set in lines.
@@ -76,6 +75,14 @@ var sorted = cmp.Transformer("sorted", func(in []string) map[string]int {
 	return out
 })
 
+// Bindings of former versions have to be found again.
+func TestBindingName_staysTheSame(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff("root-reconciler-r-x-0645d7191a", bindingName("r-x", RoleRef{Kind: "ClusterRole", Name: "edit", Namespace: "shop"})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestBindingName_tellsRolesApart(t *testing.T) {
 	t.Parallel()
 	seen := map[string]RoleRef{}
@@ -87,26 +94,6 @@ func TestBindingName_tellsRolesApart(t *testing.T) {
 			t.Errorf("%v and %v have one name", r, other)
 		}
 		seen[name] = r
-	}
-}
-
-func TestKeep_whoCannotBeReadKeepsWhatItHas(t *testing.T) {
-	t.Parallel()
-	before := Desired([]Wants{{Sync: "a"}, {Sync: "b", RoleRefs: []RoleRef{{Kind: "ClusterRole", Name: "view"}}}, {Sync: "c"}}, true)
-	f := found{bindings: map[types.NamespacedName]Binding{}}
-	for _, b := range before.Bindings {
-		f.add(b)
-	}
-	unknown := []Wants{{Sync: "a", Unknown: true}, {Sync: "b", Unknown: true}, {Sync: "c"}, {Sync: "new", Unknown: true}}
-	for _, all := range [][]Wants{unknown, {unknown[0], unknown[1]}} {
-		got := Set{Bindings: f.keep(Desired(all, true))}
-		want := "ClusterRole cluster-admin everywhere to root-reconciler-a"
-		if len(all) > 2 {
-			want += ", root-reconciler-c"
-		}
-		if diff := cmp.Diff([]string{want, "ClusterRole view everywhere to root-reconciler-b", ""}, strings.Split(got.text(), "\n"), sorted); diff != "" {
-			t.Error(diff)
-		}
 	}
 }
 

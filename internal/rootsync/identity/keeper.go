@@ -5,12 +5,15 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -27,15 +30,19 @@ type Keeper struct {
 	client client.Client
 	// admin says whether RootSyncs that name no roles are cluster-admin, and not refused.
 	admin func() bool
+	// warn makes an event about an object.
+	warn func(about runtime.Object, reason, action, note string)
 
+	// mu is held while accounts and bindings are written.
 	mu sync.Mutex
+	// told is what was told of bindings that stay.
+	told map[types.UID]string
 }
 
 // NewKeeper makes a Keeper. The client reads from a cache.
-func NewKeeper(c client.Client, admin func() bool) *Keeper { return &Keeper{client: c, admin: admin} }
-
-// Labels are those of all bindings that are kept.
-func Labels() map[string]string { return map[string]string{labelKind: kindRootSync} }
+func NewKeeper(c client.Client, admin func() bool, warn func(about runtime.Object, reason, action, note string)) *Keeper {
+	return &Keeper{client: c, admin: admin, warn: warn}
+}
 
 // SetupWithManager looks again when a RootSync changes, or what was written for one.
 func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
@@ -49,23 +56,78 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&rbacv1.ClusterRoleBinding{}, one).
 		Watches(&rbacv1.RoleBinding{}, one).
 		Complete(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-			return reconcile.Result{}, k.Ensure(ctx)
+			return reconcile.Result{}, k.ensureAll(ctx)
 		}))
 }
 
-// Ensure brings everything in line with the RootSyncs that there are now.
-func (k *Keeper) Ensure(ctx context.Context) error {
+// Ensure gives a RootSync the account and the bindings that it asks for. What is wrong with those of others is not its
+// concern, nor are bindings that are to go.
+func (k *Keeper) Ensure(ctx context.Context, who object.Sync) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	d, err := k.decide(ctx)
+	if err != nil {
+		return err
+	}
+	return apply(ctx, k.client, d.of(who))
+}
+
+// ensureAll brings everything in line with the RootSyncs that there are now. RootSyncs do not wait for its deletes.
+func (k *Keeper) ensureAll(ctx context.Context) error {
+	d, err := k.applyAll(ctx)
+	errs := []error{err}
+	told := map[types.UID]string{}
+	for _, b := range d.strange {
+		const note = "it has the label " + configsyncv1beta1.LabelSyncKind + " and was not made for a RootSync: it is left as it is; take the label off"
+		if k.tell(told, b, "NotOfRootSync", "Keep", note) {
+			ctrl.LoggerFrom(ctx).Info("A binding with the label of those of RootSyncs was not made for one, and is left", "namespace", b.Namespace, "name", b.Name)
+		}
+	}
+	for _, b := range d.remove {
+		if err := remove(ctx, k.client, b.object); err != nil {
+			errs = append(errs, err)
+			k.tell(told, b, "CannotDelete", "Delete", "no RootSync asks for it any more, and it cannot be deleted, which is tried again: "+err.Error())
+		}
+	}
+	k.told = told
+	return errors.Join(errs...)
+}
+
+func (k *Keeper) applyAll(ctx context.Context) (decision, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d, err := k.decide(ctx)
+	if err != nil {
+		return d, err
+	}
+	return d, apply(ctx, k.client, d)
+}
+
+// tell makes an event about a binding that stays, unless that was told before.
+func (k *Keeper) tell(told map[types.UID]string, b live, reason, action, note string) bool {
+	uid := b.object.GetUID()
+	told[uid] = note
+	if k.told[uid] == note {
+		return false
+	}
+	k.warn(b.object, reason, action, note)
+	return true
+}
+
+func (k *Keeper) decide(ctx context.Context) (decision, error) {
+	there, err := find(ctx, k.client)
+	if err != nil {
+		return decision{}, err
+	}
 	var all configsyncv1beta1.RootSyncList
 	if err := k.client.List(ctx, &all, client.InNamespace(object.SyncNamespace)); err != nil {
-		return fmt.Errorf("list RootSyncs: %w", err)
+		return decision{}, fmt.Errorf("list RootSyncs: %w", err)
 	}
 	wants := make([]Wants, 0, len(all.Items))
 	for i := range all.Items {
 		wants = append(wants, wantsOf(&all.Items[i]))
 	}
-	return Apply(ctx, k.client, Desired(wants, k.admin()))
+	return decide(there, Desired(wants, k.admin())), nil
 }
 
 // wantsOf reads what a RootSync asks for. One that is wrong gets nothing new, and keeps
@@ -87,5 +149,8 @@ func (k *Keeper) Forget(ctx context.Context, who object.Sync) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	return remove(ctx, k.client, account(who))
+	if err := client.IgnoreNotFound(k.client.Delete(ctx, account(who))); err != nil {
+		return fmt.Errorf("delete ServiceAccount %s: %w", who.Reconciler(), err)
+	}
+	return nil
 }

@@ -1,0 +1,148 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+)
+
+// found is what there is: the accounts by name, and what has the label of bindings of RootSyncs.
+type found struct {
+	accounts sets.Set[string]
+	bindings []live
+}
+
+// live is a binding as it is in the cluster. Its Sync is what its labels say.
+type live struct {
+	Binding
+	object client.Object
+}
+
+// decision is what brings the cluster in line with a Set.
+type decision struct {
+	accounts []object.Sync
+	bindings []Binding
+	// remove are bindings that no RootSync asks for, and strange those that Holdfast has not made.
+	remove, strange []live
+}
+
+// decide compares what there is with what there is to be. What is as it should be is not written.
+func decide(there found, want Set) decision {
+	var out decision
+	for _, a := range want.Accounts {
+		if !there.accounts.Has(a.Name) {
+			out.accounts = append(out.accounts, a.Sync)
+		}
+	}
+	wanted := map[grant]Binding{}
+	for _, b := range there.wanted(want) {
+		wanted[b.grant()] = b
+	}
+	kept := sets.New[grant]()
+	for _, have := range there.bindings {
+		sync, ours := have.owner()
+		is := grant{have.Namespace, have.Role, sync}
+		b, asked := wanted[is]
+		switch {
+		case !ours:
+			out.strange = append(out.strange, have)
+		case asked && have.same(b):
+			kept.Insert(is)
+		case !asked && !want.Unknown.Has(sync):
+			out.remove = append(out.remove, have)
+		}
+	}
+	for is, b := range wanted {
+		if !kept.Has(is) {
+			out.bindings = append(out.bindings, b)
+		}
+	}
+	slices.SortFunc(out.bindings, compareBindings)
+	return out
+}
+
+// grant is what a binding gives, whatever its name.
+type grant struct {
+	namespace string
+	role      rbacv1.RoleRef
+	sync      object.Sync
+}
+
+func (b Binding) grant() grant { return grant{b.Namespace, b.Role, b.Sync} }
+
+// of is the part that one RootSync needs to go on.
+func (d decision) of(sync object.Sync) decision {
+	var out decision
+	if slices.Contains(d.accounts, sync) {
+		out.accounts = []object.Sync{sync}
+	}
+	for _, b := range d.bindings {
+		if slices.Contains(b.Subjects, subject(sync)) {
+			out.bindings = append(out.bindings, b)
+		}
+	}
+	return out
+}
+
+// owner is the RootSync that a binding was made for; empty if for all. Labels say nothing of that, since tenants
+// write them. A binding is Holdfast's, or Config Sync's, if it gives its role to the account of a RootSync and to
+// nothing else, under a name that begins as that of the account: if it is deleted, only the RootSync loses a right.
+func (b Binding) owner() (sync object.Sync, ours bool) {
+	if b.Namespace == "" && b.Name == AdminBinding {
+		return "", b.Role == roleRef("ClusterRole", adminRole)
+	}
+	if len(b.Subjects) != 1 {
+		return "", false
+	}
+	account := b.Subjects[0].Name
+	if sync = configsyncv1beta1.DefaultRootSync; account != sync.Reconciler() {
+		sync = object.Sync(strings.TrimPrefix(account, sync.Reconciler()+"-"))
+	}
+	return sync, b.Subjects[0] == subject(sync) && strings.HasPrefix(b.Name, account+"-")
+}
+
+// same says whether there is nothing to write.
+func (b Binding) same(o Binding) bool {
+	return b.Role == o.Role && slices.Equal(b.Subjects, o.Subjects) && b.Sync == o.Sync
+}
+
+// wanted is what a Set wants, where RootSyncs that cannot be read stay cluster-admin.
+func (f found) wanted(want Set) []Binding {
+	isAdmin := func(b Binding) bool { return b.Namespace == "" && b.Name == AdminBinding }
+	at := slices.IndexFunc(f.bindings, func(b live) bool { return isAdmin(b.Binding) })
+	if at < 0 || want.NoAdmins {
+		return want.Bindings
+	}
+	stays := slices.DeleteFunc(slices.Clone(f.bindings[at].Subjects), func(s rbacv1.Subject) bool { return !want.isUnknown(s) })
+	if len(stays) == 0 {
+		return want.Bindings
+	}
+	out := slices.Clone(want.Bindings)
+	i := slices.IndexFunc(out, isAdmin)
+	if i < 0 {
+		i = len(out)
+		out = append(out, Binding{Name: AdminBinding, Role: roleRef("ClusterRole", adminRole)})
+	}
+	out[i].Subjects = slices.Concat(out[i].Subjects, stays)
+	slices.SortFunc(out[i].Subjects, func(a, b rbacv1.Subject) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (s Set) isUnknown(subject rbacv1.Subject) bool {
+	for sync := range s.Unknown {
+		if subject.Namespace == object.SyncNamespace && subject.Name == sync.Reconciler() {
+			return true
+		}
+	}
+	return false
+}
