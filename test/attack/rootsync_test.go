@@ -34,8 +34,8 @@ func account(sync string) string {
 	return `{kind: ServiceAccount, namespace: ` + syncs + `, name: "root-reconciler-{` + sync + `}"}`
 }
 
-// A tenant writes RoleBindings that look like those of RootSyncs: they hold up no RootSync, and those for others than its
-// account stay. The RootSync whose own binding cannot be made is told which, and no other.
+// A tenant writes RoleBindings that look like those of RootSyncs. They stall no RootSync, and those for others than its
+// account stay. Only the RootSync whose own binding cannot be written reports that.
 func TestH2_aTenantsRoleBindingsHoldUpNoRootSync(t *testing.T) {
 	t.Parallel()
 	r := shared(t)

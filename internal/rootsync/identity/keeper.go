@@ -78,7 +78,7 @@ func (k *Keeper) ensureAll(ctx context.Context) error {
 	errs := []error{err}
 	told := map[types.UID]string{}
 	for _, b := range d.strange {
-		const note = "it has the label " + configsyncv1beta1.LabelSyncKind + " and was not made for a RootSync: it is left as it is; take the label off"
+		const note = "it has the label " + configsyncv1beta1.LabelSyncKind + " and was not made for a RootSync: Holdfast does not change it; remove the label"
 		if k.tell(told, b, "NotOfRootSync", "Keep", note) {
 			ctrl.LoggerFrom(ctx).Info("A binding with the label of those of RootSyncs was not made for one, and is left", "namespace", b.Namespace, "name", b.Name)
 		}
