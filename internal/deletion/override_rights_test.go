@@ -147,8 +147,11 @@ func TestOverride_stampCannotBeFaked(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := e.Client.Patch(t.Context(), o, mergeLabels(map[string]any{key: "mine", v1alpha1.MarkedLabel: o.GetUID()}))
-			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), key) {
-				t.Errorf("%s on %s: got %v, want a 403 that names it", key, o.GetName(), err)
+			if got := v1alpha1.MarkOf(o, key); err != nil || got != "" {
+				t.Errorf("%s on %s: got %v and the value %q, want none", key, o.GetName(), err, got)
+			}
+			if err := e.Client.Delete(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll); !apierrors.IsForbidden(err) {
+				t.Errorf("delete %s after %s: got %v, want a 403", o.GetName(), key, err)
 			}
 		}
 		born := configMap(t, e, ns, "born-"+key[strings.Index(key, "/")+1:], strict+"=Always", key+"=mine", v1alpha1.MarkedLabel+"=true")
