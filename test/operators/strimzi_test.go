@@ -255,7 +255,9 @@ func (s strimzi) podSet(r *rig, kafka, pool *unstructured.Unstructured, nodes []
 		for _, op := range difference(current, desired).Patches {
 			if !ignorable.MatchString(op.Path) {
 				desired.SetResourceVersion(current.GetResourceVersion())
-				r.update(desired)
+				for r.update(desired); r.sent.conflict(); r.update(desired) {
+					desired.SetResourceVersion(r.get(desired).GetResourceVersion())
+				}
 				break
 			}
 		}
@@ -285,7 +287,9 @@ const revision = "strimzi.io/revision"
 
 // status reads the object again and writes its status with an update, if it has changed (KafkaAssemblyOperator.updateStatus,
 // StatusDiff and CrdOperator.updateStatusAsync).
-func (strimzi) status(r *rig, o *unstructured.Unstructured, status map[string]any) {
+//
+// Holdfast may mark the object between the two requests, as any other writer may: the operator then reads it again.
+func (s strimzi) status(r *rig, o *unstructured.Unstructured, status map[string]any) {
 	o = r.get(o)
 	before, err := json.Marshal(o.Object["status"])
 	if err != nil {
@@ -299,5 +303,7 @@ func (strimzi) status(r *rig, o *unstructured.Unstructured, status map[string]an
 		return
 	}
 	o.Object["status"] = status
-	_ = r.operator.Status().Update(r.t.Context(), o)
+	if r.operator.Status().Update(r.t.Context(), o) != nil && r.sent.conflict() {
+		s.status(r, o, status)
+	}
 }
