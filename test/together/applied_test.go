@@ -11,6 +11,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 // A user keeps what "kubectl get -o yaml" prints, marks included, and applies it later, to the same object and to others.
@@ -19,20 +21,20 @@ func TestTogether_kubectlApplyOfWhatKubectlGets(t *testing.T) {
 	r := shared(t)
 	protection := `{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: "{p}"}, spec: {reason: data, protectedResources: [
 		{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: "{p}", name: one}, {apiVersion: v1, kind: ConfigMap, namespace: "{p}", name: two}]}]}}`
-	r.apply(ns("p") + role("p", "view", "get") + cm("p", "one", "1") + cm("p", "two", "2"))
-	r.apply(protection)
-	r.apply(anchor("p", "s"))
-	r.see("role view -n {s}"+verbs, "get")
+	r.Apply(ns("p") + role("p", "view", "get") + cm("p", "one", "1") + cm("p", "two", "2"))
+	r.Apply(protection)
+	r.Apply(anchor("p", "s"))
+	r.See("role view -n {s}"+verbs, "get")
 	marks := func(object string) string {
-		return r.kubectl("get " + object + ` -o jsonpath={.metadata.labels.holdfast\.dev/marked},{.metadata.labels.holdfast\.dev/protected-by},{.metadata.labels.holdfast\.dev/holds-protected}`).Stdout
+		return r.Run("get " + object + ` -o jsonpath={.metadata.labels.holdfast\.dev/marked},{.metadata.labels.holdfast\.dev/protected-by},{.metadata.labels.holdfast\.dev/holds-protected}`).Stdout
 	}
 	for _, name := range []string{"one", "two"} {
-		r.see(`cm `+name+` -n {p} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{p}")
+		r.See(`cm `+name+` -n {p} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{p}")
 	}
-	r.see(`ns {p} -o jsonpath={.metadata.labels.holdfast\.dev/holds-protected}`, "true")
+	r.See(`ns {p} -o jsonpath={.metadata.labels.holdfast\.dev/holds-protected}`, "true")
 	kept := func(object string) string {
-		r.t.Helper()
-		out := r.kubectl("get -o yaml " + object)
+		r.T.Helper()
+		out := r.Run("get -o yaml " + object)
 		if out.Code != 0 {
 			t.Fatal(out.Stderr)
 		}
@@ -44,7 +46,7 @@ func TestTogether_kubectlApplyOfWhatKubectlGets(t *testing.T) {
 		if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out := r.kubectl("apply " + options + " -f " + file); out.Code != 0 {
+		if out := r.Run("apply " + options + " -f " + file); out.Code != 0 {
 			t.Errorf("kubectl apply %s: %s\n%s", options, out.Stderr, yaml)
 		}
 	}
@@ -67,12 +69,12 @@ func TestTogether_kubectlApplyOfWhatKubectlGets(t *testing.T) {
 		t.Errorf("marks of an object that another one is applied to (-before +after)\n%s", diff)
 	}
 	apply(strings.ReplaceAll(withoutUID(one), "name: one", "name: three"), "")
-	r.Eventually(func() string { return marks("cm three -n {p}") }, patience, often).Should(gomega.Equal(",,"))
+	r.Eventually(func() string { return marks("cm three -n {p}") }, story.Patience, story.Often).Should(gomega.Equal(",,"))
 	r.done("delete cm three -n {p}")
 
 	// The protection is gone, and so are the marks when the file is applied again.
 	r.done("delete rdp {p}")
-	r.Eventually(func() string { return marks("cm one -n {p}") }, patience, often).Should(gomega.Equal(",,"))
+	r.Eventually(func() string { return marks("cm one -n {p}") }, story.Patience, story.Often).Should(gomega.Equal(",,"))
 	apply(withoutUID(one), "--server-side --force-conflicts")
 	if got := marks("cm one -n {p}"); got != ",," {
 		t.Errorf("an old manifest has set the marks %s", got)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 func role(namespace, name, verb string) string {
@@ -20,22 +22,22 @@ const verbs = " -o jsonpath={.rules[0].verbs[0]}"
 func TestTogether_5_aRootSyncDoesNotAdoptACopy(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.apply(ns("p"))
-	r.apply(anchor("p", "s"))
-	r.apply(role("p", "view", "get"))
-	r.see("role view -n {s}"+verbs, "get")
+	r.Apply(ns("p"))
+	r.Apply(anchor("p", "s"))
+	r.Apply(role("p", "view", "get"))
+	r.See("role view -n {s}"+verbs, "get")
 
-	r.commit("sync", role("s", "view", "list")+cm("s", "own", "1"))
-	r.see("cm own -n {s} -o jsonpath={.data.v}", "1")
-	r.says("sync", "it is a copy, which the hierarchy keeps as it is in the namespace {p}")
-	r.Consistently(func() string { return r.kubectl("get role view -n {s}" + verbs).Stdout }, "3s", "500ms").Should(gomega.Equal("get"))
+	r.Commit("sync", role("s", "view", "list")+cm("s", "own", "1"))
+	r.See("cm own -n {s} -o jsonpath={.data.v}", "1")
+	r.Says("sync", "it is a copy, which the hierarchy keeps as it is in the namespace {p}")
+	r.Consistently(func() string { return r.Run("get role view -n {s}" + verbs).Stdout }, "3s", "500ms").Should(gomega.Equal("get"))
 	r.answers("owner role view -n {s}", 0, "owner: Role.rbac.authorization.k8s.io {p}/view, of which it is a propagated copy")
 	r.answers("why update role view -n {s}", 3, "the update would be refused",
 		"the policy holdfast-hierarchy-copies (Holdfast: hierarchy)", "kubectl edit roles.rbac.authorization.k8s.io/view -n {p}")
 	r.answers("why prune role view -n {s}", 1, "no RootSync has Role.rbac.authorization.k8s.io {s}/view")
 
-	r.synced("sync", r.commit("sync", cm("s", "own", "1")))
-	r.see("role view -n {s}"+verbs, "get")
+	r.Synced("sync", r.Commit("sync", cm("s", "own", "1")))
+	r.See("role view -n {s}"+verbs, "get")
 }
 
 // What a RootSync declares in a namespace is not written over from above: who would have
@@ -43,25 +45,25 @@ func TestTogether_5_aRootSyncDoesNotAdoptACopy(t *testing.T) {
 func TestTogether_5_aHierarchyDoesNotOverwriteWhatARootSyncDeclares(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.apply(ns("p"))
-	r.apply(anchor("p", "s"))
-	r.see("ns {s} -o name", "namespace/{s}\n")
-	commit := r.commit("sync", role("s", "view", "list")+ns("c")+role("c", "view", "list"))
-	r.synced("sync", commit)
+	r.Apply(ns("p"))
+	r.Apply(anchor("p", "s"))
+	r.See("ns {s} -o name", "namespace/{s}\n")
+	commit := r.Commit("sync", role("s", "view", "list")+ns("c")+role("c", "view", "list"))
+	r.Synced("sync", commit)
 
 	r.Eventually(func() string {
-		return r.KubectlInput(t, r.long(role("p", "view", "get")), "apply", "-f", "-").Stderr
-	}, patience, slower).Should(gomega.And(gomega.ContainSubstring(`Role "view" would take the place of others of its name`), gomega.ContainSubstring(r.long("{s}"))))
-	r.apply(role("p", "edit", "get"))
-	r.see("role edit -n {s}"+verbs, "get")
+		return r.KubectlInput(t, r.Long(role("p", "view", "get")), "apply", "-f", "-").Stderr
+	}, story.Patience, story.Slower).Should(gomega.And(gomega.ContainSubstring(`Role "view" would take the place of others of its name`), gomega.ContainSubstring(r.Long("{s}"))))
+	r.Apply(role("p", "edit", "get"))
+	r.See("role edit -n {s}"+verbs, "get")
 
 	// Nor does a namespace move below one with something of that name.
-	r.apply(ns("q") + role("q", "view", "get"))
+	r.Apply(ns("q") + role("q", "view", "get"))
 	r.Eventually(func() string {
-		return r.KubectlInput(t, r.long(hierarchy("c", `{parent: "{q}"}`)), "apply", "-f", "-").Stderr
-	}, patience, slower).Should(gomega.ContainSubstring("objects from above would take the place of others: Role "))
-	r.see("role view -n {c}"+verbs, "list")
-	r.see("role view -n {s}"+verbs, "list")
-	r.synced("sync", commit)
+		return r.KubectlInput(t, r.Long(hierarchy("c", `{parent: "{q}"}`)), "apply", "-f", "-").Stderr
+	}, story.Patience, story.Slower).Should(gomega.ContainSubstring("objects from above would take the place of others: Role "))
+	r.See("role view -n {c}"+verbs, "list")
+	r.See("role view -n {s}"+verbs, "list")
+	r.Synced("sync", commit)
 	r.answers("owner role view -n {s}", 0, "owner: RootSync {sync} (declared)", "x.yaml")
 }

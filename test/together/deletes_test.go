@@ -9,6 +9,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 // What holds something protected is not deleted, however it holds it: the request is
@@ -93,7 +94,7 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 			t.Parallel()
 			r := shared(t)
 			for _, yaml := range tt.make {
-				r.apply(yaml)
+				r.Apply(yaml)
 			}
 			r.own("owner", "precious")
 			if tt.name == "a definition" {
@@ -104,7 +105,7 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 			r.Consistently(r.terminating, "2s", "500ms").Should(gomega.BeEmpty())
 
 			r.done(tt.free)
-			r.Eventually(func() string { return r.kubectl(tt.delete).Stderr }, patience, slower).Should(gomega.BeEmpty())
+			r.Eventually(func() string { return r.Run(tt.delete).Stderr }, story.Patience, story.Slower).Should(gomega.BeEmpty())
 			for _, what := range tt.gone {
 				r.gone(what)
 			}
@@ -114,12 +115,12 @@ func TestTogether_1_aDeleteThatCannotFinishNeverStarts(t *testing.T) {
 
 // own makes one ConfigMap in "a" the owner of another, where both are there.
 func (r *rig) own(owner, owned string) {
-	r.t.Helper()
-	uid := r.kubectl("get cm " + owner + " -n {a} --ignore-not-found -o jsonpath={.metadata.uid}").Stdout
+	r.T.Helper()
+	uid := r.Run("get cm " + owner + " -n {a} --ignore-not-found -o jsonpath={.metadata.uid}").Stdout
 	if uid == "" {
 		return
 	}
-	out := r.Kubectl(r.t, "patch", "cm", owned, "-n", r.long("{a}"), "--type=merge",
+	out := r.Kubectl(r.T, "patch", "cm", owned, "-n", r.Long("{a}"), "--type=merge",
 		"-p", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"`+owner+`","uid":"`+uid+`","blockOwnerDeletion":true}]}}`)
 	r.Expect(out.Code).To(gomega.Equal(0), out.Stderr)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 // Whoever meets a tree, a RootSync and a protection at once is told whose it is, who is in
@@ -14,11 +16,11 @@ import (
 func TestTogether_6_ownerAndWhyExplainWhatMeets(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.apply(ns("p"))
-	r.apply(anchor("p", "s"))
-	r.apply(role("p", "view", "get"))
-	r.see("role view -n {s}"+verbs, "get")
-	r.synced("sync", r.commit("sync", ns("c")+cm("c", "own", "1")))
+	r.Apply(ns("p"))
+	r.Apply(anchor("p", "s"))
+	r.Apply(role("p", "view", "get"))
+	r.See("role view -n {s}"+verbs, "get")
+	r.Synced("sync", r.Commit("sync", ns("c")+cm("c", "own", "1")))
 
 	for _, tt := range []struct {
 		name, yaml string
@@ -43,7 +45,7 @@ func TestTogether_6_ownerAndWhyExplainWhatMeets(t *testing.T) {
 		{"a namespace that is there", ns("s"), 3, []string{"refused by     the API server", "already exists"}},
 	} {
 		file := filepath.Join(t.TempDir(), "x.yaml")
-		if err := os.WriteFile(file, []byte(r.long(tt.yaml)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(r.Long(tt.yaml)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		t.Log(tt.name)
@@ -56,7 +58,7 @@ func TestTogether_6_ownerAndWhyExplainWhatMeets(t *testing.T) {
 	r.answers("why delete ns {s}", 3, `"{s}" is a subnamespace; delete its anchor in "{p}" instead`, "kubectl delete subns {s} -n {p}")
 	r.answers("owner ns {c}", 0, "owner: RootSync {sync} (declared)")
 	r.answers("owner ns {s}", 0, "owner: the anchor in namespace {p} (subnamespace)", "{p} > {s}, by the anchor in {p}")
-	r.answers("owner sa root-reconciler-{sync} -n "+syncs, 0, "owner: RootSync {sync}, of which it is the account")
-	r.answers("owner resourcegroup {sync} -n "+syncs, 0, "owner: RootSync {sync}, of which it is the inventory")
+	r.answers("owner sa root-reconciler-{sync} -n "+story.Syncs, 0, "owner: RootSync {sync}, of which it is the account")
+	r.answers("owner resourcegroup {sync} -n "+story.Syncs, 0, "owner: RootSync {sync}, of which it is the inventory")
 	r.answers("owner validatingadmissionpolicy holdfast-hierarchy-copies", 0, "owner: Holdfast, which puts it back")
 }

@@ -5,16 +5,14 @@ package together
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/cli"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-	"github.com/holdfast-dev/holdfast/internal/testkit/auditlog"
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 // TestMain makes this binary answer as the plugin, by which users are told.
@@ -24,30 +22,13 @@ func TestMain(m *testing.M) {
 
 type sharing struct{ m *testing.M }
 
-// requests has every delete that anybody asked for.
-var requests *auditlog.Log
-
 // Run shares a cluster on which all features are on, each with a scope of its own.
 func (s sharing) Run() int {
 	// What takes time are namespaces that end, and not the machine.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	dir, err := os.MkdirTemp("", "holdfast-together-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	log, options, err := auditlog.New(dir, auditv1.PolicyRule{Level: auditv1.LevelMetadata, Verbs: []string{"delete"}})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	requests = log
-	o := installed
-	o.Cluster = options
-	return testkit.RunWith(s.m, o)
+	return story.Run(s.m, installed)
 }
 
 // installed is Holdfast as the tests have it.

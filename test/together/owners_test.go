@@ -11,6 +11,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 // Those who can lay claim to a namespace.
@@ -48,26 +49,26 @@ func orders(words ...string) (out [][]string) {
 
 // arrive has one of them come, when those before have done what they can.
 func (r *rig) arrive(who string) {
-	r.t.Helper()
+	r.T.Helper()
 	switch who {
 	case declares:
-		r.synced("declares", r.commit("declares", ns("n")))
+		r.Synced("declares", r.Commit("declares", ns("n")))
 	case uses:
-		r.synced("uses", r.commit("uses", cm("n", "used", "1")))
+		r.Synced("uses", r.Commit("uses", cm("n", "used", "1")))
 	case tools:
-		r.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: "{n}", labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux-system}}}`)
+		r.Apply(`{apiVersion: v1, kind: Namespace, metadata: {name: "{n}", labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux-system}}}`)
 	case anchors:
 		// For a namespace that is there already an anchor is refused, as upstream.
 		r.Eventually(func() string {
-			return r.KubectlInput(r.t, r.long(anchor("p", "n")), "apply", "--server-side", "-f", "-").Stderr
-		}, patience, slower).Should(gomega.Or(gomega.BeEmpty(), gomega.ContainSubstring(r.long(`there is a namespace "{n}" already`))))
-		r.Eventually(func() string { return r.kubectl("get ns {n} -o name").Stdout }, patience, slower).ShouldNot(gomega.BeEmpty())
+			return r.KubectlInput(r.T, r.Long(anchor("p", "n")), "apply", "--server-side", "-f", "-").Stderr
+		}, story.Patience, story.Slower).Should(gomega.Or(gomega.BeEmpty(), gomega.ContainSubstring(r.Long(`there is a namespace "{n}" already`))))
+		r.Eventually(func() string { return r.Run("get ns {n} -o name").Stdout }, story.Patience, story.Slower).ShouldNot(gomega.BeEmpty())
 	}
 }
 
 // standing says whose the namespace is, and who else claims it.
 func (r *rig) standing() string {
-	r.t.Helper()
+	r.T.Helper()
 	ns := r.namespace("{n}")
 	v, err := ownership.Decide(ns)
 	if err != nil {
@@ -77,7 +78,7 @@ func (r *rig) standing() string {
 	for _, c := range v.Claims {
 		words = append(words, string(c.How)+" "+c.Claimant)
 	}
-	return strings.ReplaceAll(strings.Join(words, ", "), r.prefix+"-", "")
+	return strings.ReplaceAll(strings.Join(words, ", "), r.Prefix+"-", "")
 }
 
 // Whoever comes first: what a RootSync declares is that one's, the namespace is one and the
@@ -89,7 +90,7 @@ func TestTogether_4_aNamespaceHasOneOwnerInEveryOrder(t *testing.T) {
 		t.Run(strings.Join(order, ", "), func(t *testing.T) {
 			t.Parallel()
 			r := shared(t)
-			r.apply(ns("p"))
+			r.Apply(ns("p"))
 			uid := ""
 			for _, who := range order {
 				r.arrive(who)
@@ -99,26 +100,26 @@ func TestTogether_4_aNamespaceHasOneOwnerInEveryOrder(t *testing.T) {
 				}
 				uid = now
 			}
-			anchored := r.kubectl("get subns {n} -n {p} -o name").Code == 0
-			want := []string{"declared rootsync/" + syncs + "/declares", "foreign flux/kustomization/flux-system/apps"}
+			anchored := r.Run("get subns {n} -n {p} -o name").Code == 0
+			want := []string{"declared rootsync/" + story.Syncs + "/declares", "foreign flux/kustomization/flux-system/apps"}
 			if anchored {
 				want = []string{want[0], "subnamespace anchor/p", want[1]}
 			}
-			r.Eventually(r.standing, patience, often).Should(gomega.HavePrefix(strings.Join(want, ", ")))
+			r.Eventually(r.standing, story.Patience, story.Often).Should(gomega.HavePrefix(strings.Join(want, ", ")))
 			r.Expect(anchored).To(gomega.Equal(order[0] == anchors), "an anchor makes a namespace, and takes none")
-			r.Eventually(func() string { return r.told("declares") + r.told("uses") }, patience, often).ShouldNot(gomega.ContainSubstring("KNV"))
+			r.Eventually(func() string { return r.State("declares") + r.State("uses") }, story.Patience, story.Often).ShouldNot(gomega.ContainSubstring("KNV"))
 			r.answers("owner namespace {n}", 0, "owner: RootSync {declares} (declared)", "declared goes before ")
 
 			// It is declared no longer, and stays for those who use it, who are named.
-			r.commit("declares", ns("q"))
-			r.says("declares", "KNV2009: skipped delete of Namespace, /{n}: namespace still in use: {n}, by ", "RootSync {uses}", "flux/kustomization/flux-system/apps (foreign)")
+			r.Commit("declares", ns("q"))
+			r.Says("declares", "KNV2009: skipped delete of Namespace, /{n}: namespace still in use: {n}, by ", "RootSync {uses}", "flux/kustomization/flux-system/apps (foreign)")
 			if anchored {
-				r.says("declares", "anchor/{p} (subnamespace)")
+				r.Says("declares", "anchor/{p} (subnamespace)")
 			}
 			r.answers("why prune namespace {n} --sync {declares}", 3, "the prune would be refused", "RootSync {declares} asks again when those who use it have gone")
 			r.Expect(r.namespace("{n}").DeletionTimestamp).To(gomega.BeNil())
 			r.Expect(string(r.namespace("{n}").UID)).To(gomega.Equal(uid))
-			r.see("cm used -n {n} -o jsonpath={.data.v}", "1")
+			r.See("cm used -n {n} -o jsonpath={.data.v}", "1")
 		})
 	}
 }
@@ -128,8 +129,8 @@ func TestTogether_4_aNamespaceHasOneOwnerInEveryOrder(t *testing.T) {
 func TestTogether_4_anAnchorAndItsContentsComeFromOneSource(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.synced("sync", r.commit("sync", ns("p")+cm("s", "own", "1")+anchor("p", "s")))
-	r.see("subns {s} -n {p} -o jsonpath={.status.status}", "Ok")
+	r.Synced("sync", r.Commit("sync", ns("p")+cm("s", "own", "1")+anchor("p", "s")))
+	r.See("subns {s} -n {p} -o jsonpath={.status.status}", "Ok")
 	r.answers("owner namespace {s}", 0, "owner: the anchor in namespace {p} (subnamespace)")
 	r.answers("owner hierarchyconfiguration hierarchy -n {s}", 0, "owner: the anchor in namespace {p}, which says where this namespace stands")
 	r.answers("owner cm own -n {s}", 0, "owner: RootSync {sync} (declared)", "anchor/{p} owns it (subnamespace)")
@@ -140,14 +141,14 @@ func TestTogether_4_anAnchorAndItsContentsComeFromOneSource(t *testing.T) {
 func TestTogether_4_implicitUseIsAsUpstream(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.synced("uses", r.commit("uses", ns("q")+cm("n", "used", "1")))
+	r.Synced("uses", r.Commit("uses", ns("q")+cm("n", "used", "1")))
 	r.answers("owner namespace {n}", 0, "owner: RootSync {uses} (implicit)")
-	r.see(`ns {n} -o jsonpath={.metadata.annotations.holdfast\.dev/claims}`, "")
-	r.apply(cm("n", "anothers", "1"))
-	r.synced("uses", r.commit("uses", ns("q")))
+	r.See(`ns {n} -o jsonpath={.metadata.annotations.holdfast\.dev/claims}`, "")
+	r.Apply(cm("n", "anothers", "1"))
+	r.Synced("uses", r.Commit("uses", ns("q")))
 	r.gone("cm used -n {n}")
-	r.see("cm anothers -n {n} -o jsonpath={.data.v}", "1")
-	r.Eventually(func() string { return r.namespace("{n}").Annotations["configsync.gke.io/manager"] }, patience, often).Should(gomega.BeEmpty())
+	r.See("cm anothers -n {n} -o jsonpath={.data.v}", "1")
+	r.Eventually(func() string { return r.namespace("{n}").Annotations["configsync.gke.io/manager"] }, story.Patience, story.Often).Should(gomega.BeEmpty())
 	r.Expect(r.namespace("{n}").DeletionTimestamp).To(gomega.BeNil())
 	r.answers("owner namespace {n}", 0, "owner: nobody that left a mark")
 }

@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 // What a RootSync may not take away stays in its inventory and is told once, with the name
@@ -74,20 +75,20 @@ func TestTogether_2_aRefusedPruneStaysAndComesWhenTheProtectionGoes(t *testing.T
 			}
 			t.Parallel()
 			r := shared(t)
-			r.synced("sync", r.commit("sync", tt.git))
+			r.Synced("sync", r.Commit("sync", tt.git))
 			if tt.make != "" {
-				r.apply(tt.make)
+				r.Apply(tt.make)
 			}
 			r.refused("delete "+tt.pruned+" --wait=false", "precious")
-			before := r.deletes("root-reconciler-", tt.resource, tt.namespace, tt.item)
+			before := r.Deletes("root-reconciler-", tt.resource, tt.namespace, tt.item)
 
-			r.commit("sync", tt.kept)
-			r.says("sync", tt.says...)
+			r.Commit("sync", tt.kept)
+			r.Says("sync", tt.says...)
 			r.answers("owner "+tt.pruned, 0, "owner: RootSync {sync} (declared)")
 			r.answers("why prune "+tt.pruned, 3, "would be refused", "precious", "RootSync {sync} asks again")
-			r.see("resourcegroup {sync} -n "+syncs+` -o jsonpath={.spec.resources[?(@.name=="`+r.long(tt.item)+`")].name}`, tt.item)
+			r.See("resourcegroup {sync} -n "+story.Syncs+` -o jsonpath={.spec.resources[?(@.name=="`+r.Long(tt.item)+`")].name}`, tt.item)
 			r.Consistently(r.terminating, "10s", "1s").Should(gomega.BeEmpty())
-			asked := r.deletes("root-reconciler-", tt.resource, tt.namespace, tt.item) - before
+			asked := r.Deletes("root-reconciler-", tt.resource, tt.namespace, tt.item) - before
 			if asked != 1 {
 				t.Errorf("it was asked to go %d times", asked)
 			}
@@ -97,23 +98,23 @@ func TestTogether_2_aRefusedPruneStaysAndComesWhenTheProtectionGoes(t *testing.T
 
 			r.done(tt.free)
 			r.gone(tt.pruned)
-			if again := r.deletes("root-reconciler-", tt.resource, tt.namespace, tt.item) - before; again > asked+3 {
+			if again := r.Deletes("root-reconciler-", tt.resource, tt.namespace, tt.item) - before; again > asked+3 {
 				t.Errorf("it was asked to go %d times until it went", again)
 			}
-			r.Eventually(func() string { return r.told("sync") }, patience, often).ShouldNot(gomega.ContainSubstring("failed to prune"))
+			r.Eventually(func() string { return r.State("sync") }, story.Patience, story.Often).ShouldNot(gomega.ContainSubstring("failed to prune"))
 		})
 	}
 }
 
 // events is how often an Event about an object has told something.
 func (r *rig) events(name, text string) (n int) {
-	r.t.Helper()
+	r.T.Helper()
 	var all eventsv1.EventList
-	if err := r.Client.List(r.t.Context(), &all); err != nil {
-		r.t.Fatal(err)
+	if err := r.Client.List(r.T.Context(), &all); err != nil {
+		r.T.Fatal(err)
 	}
 	for _, e := range all.Items {
-		if e.Regarding.Name == r.long(name) && strings.Contains(e.Note, text) {
+		if e.Regarding.Name == r.Long(name) && strings.Contains(e.Note, text) {
 			n++
 			if e.Series != nil {
 				n += int(e.Series.Count) - 1
@@ -130,24 +131,24 @@ func TestTogether_2_aCopyThatIsProtectedStaysAndGoesWhenTheProtectionGoes(t *tes
 	r := shared(t)
 	// Roles are copied always, and nobody but who has all their rights may mark one: the
 	// guard copies Roles without rights here, which it may mark.
-	r.apply(ns("p"))
-	r.apply(anchor("p", "s"))
-	r.apply(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: precious, namespace: "{p}"}}`)
-	r.see("role precious -n {s} -o name", "role.rbac.authorization.k8s.io/precious\n")
+	r.Apply(ns("p"))
+	r.Apply(anchor("p", "s"))
+	r.Apply(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: precious, namespace: "{p}"}}`)
+	r.See("role precious -n {s} -o name", "role.rbac.authorization.k8s.io/precious\n")
 	r.Grant(t, "", "system:serviceaccount:holdfast-system:holdfast-guard", rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"*"}})
-	r.apply(`
+	r.Apply(`
 apiVersion: holdfast.dev/v1alpha1
 kind: ResourceDeletionProtection
 metadata: {name: "{.}"}
 spec: {reason: the books, protectedResources: [{resourceSelector: [{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, namespace: "{s}", name: precious}]}]}
 `)
 	// Who is not Holdfast is refused for the copy as well, and told of one of the two.
-	r.see(`role precious -n {s} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{.}")
+	r.See(`role precious -n {s} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{.}")
 
 	r.done("delete role precious -n {p}")
-	r.Eventually(func() int { return r.events("precious", "it is a copy of what is not there any more, and cannot go: ") }, patience, often).Should(gomega.Equal(1))
+	r.Eventually(func() int { return r.events("precious", "it is a copy of what is not there any more, and cannot go: ") }, story.Patience, story.Often).Should(gomega.Equal(1))
 	r.Consistently(r.terminating, "5s", "1s").Should(gomega.BeEmpty())
-	asked := r.deletes("holdfast-guard", "roles", "{s}", "precious")
+	asked := r.Deletes("holdfast-guard", "roles", "{s}", "precious")
 	if asked != 1 {
 		t.Errorf("it was asked to go %d times", asked)
 	}

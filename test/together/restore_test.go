@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/page"
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 // velero is the user as whom Velero restores.
@@ -122,7 +123,7 @@ func restore(t *testing.T, e *testkit.Env, saved []*unstructured.Unstructured) *
 				out.refused[nameOf(o)] = err.Error()
 			}
 			return nil
-		}, patience, often).Should(gomega.Succeed())
+		}, story.Patience, story.Often).Should(gomega.Succeed())
 	}
 	return out
 }
@@ -155,23 +156,23 @@ type saved struct {
 func save(t *testing.T) *saved {
 	t.Helper()
 	r := shared(t)
-	r.apply(ns("p") + role("p", "view", "get"))
-	r.apply(anchor("p", "s"))
-	r.see("role view -n {s}"+verbs, "get")
-	r.apply(upstream("s", "karmada", "resourcetemplate.karmada.io/deletion-protected") + upstream("s", "kruise", "policy.kruise.io/delete-protection"))
-	r.apply(ns("u") + protected("s", "kept") + protected("u", "kept") + cm("u", "selected", "1") + cm("u", "loose", "1"))
-	r.apply(`{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: "{u}"}, spec: {reason: data, protectedResources: [
+	r.Apply(ns("p") + role("p", "view", "get"))
+	r.Apply(anchor("p", "s"))
+	r.See("role view -n {s}"+verbs, "get")
+	r.Apply(upstream("s", "karmada", "resourcetemplate.karmada.io/deletion-protected") + upstream("s", "kruise", "policy.kruise.io/delete-protection"))
+	r.Apply(ns("u") + protected("s", "kept") + protected("u", "kept") + cm("u", "selected", "1") + cm("u", "loose", "1"))
+	r.Apply(`{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: "{u}"}, spec: {reason: data, protectedResources: [
 		{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: "{u}", name: selected}]}]}}`)
-	r.see(`cm selected -n {u} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{u}")
+	r.See(`cm selected -n {u} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{u}")
 	for _, n := range []string{"s", "u"} {
-		r.see(`ns {`+n+`} -o jsonpath={.metadata.labels.holdfast\.dev/holds-protected}`, "true")
+		r.See(`ns {`+n+`} -o jsonpath={.metadata.labels.holdfast\.dev/holds-protected}`, "true")
 	}
-	out := &saved{rig: r, namespaces: []string{r.long("{p}"), r.long("{s}"), r.long("{u}")}}
+	out := &saved{rig: r, namespaces: []string{r.Long("{p}"), r.Long("{s}"), r.Long("{u}")}}
 	r.Eventually(func() string {
 		last := out.answers
 		out.answers = r.asked()
 		return gocmp.Diff(last, out.answers)
-	}, patience, slower).Should(gomega.BeEmpty())
+	}, story.Patience, story.Slower).Should(gomega.BeEmpty())
 	out.checked = r.checked()
 	out.objects = backup(objects(t, r.Env, out.namespaces...))
 	return out
@@ -184,10 +185,10 @@ func upstream(namespace, name, label string) string {
 
 // checked is what the commands of the guide print of the namespaces of the test.
 func (r *rig) checked() string {
-	r.t.Helper()
+	r.T.Helper()
 	var out strings.Builder
-	for line := range strings.Lines(r.Reader(r.t).Does(r.t, page.Read(r.t, "docs/guides/back-up-and-restore.md"), "Check the result")) {
-		if strings.Contains(line, r.prefix+"-") {
+	for line := range strings.Lines(r.Reader(r.T).Does(r.T, page.Read(r.T, "docs/guides/back-up-and-restore.md"), "Check the result")) {
+		if strings.Contains(line, r.Prefix+"-") {
 			out.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
 		}
 	}
@@ -196,7 +197,7 @@ func (r *rig) checked() string {
 
 // asked is what the command line says of the namespaces, without field managers, which are others after a restore.
 func (r *rig) asked() string {
-	r.t.Helper()
+	r.T.Helper()
 	var out strings.Builder
 	for _, line := range []string{"protected -n {s}", "protected -n {u}", "owner ns {s}", "owner ns {u}", "owner role view -n {s}"} {
 		fmt.Fprintf(&out, "kubectl holdfast %s\n", line)
@@ -212,40 +213,40 @@ func (r *rig) asked() string {
 
 // restoredIn restores the backup, and expects that labels of users protect at once, the answers of before and no stray mark.
 func (s *saved) restoredIn(r *rig) *restoration {
-	r.t.Helper()
-	got := restore(r.t, r.Env, s.objects)
+	r.T.Helper()
+	got := restore(r.T, r.Env, s.objects)
 	r.Expect(gocmp.Diff(map[string]string{}, got.refused)).To(gomega.BeEmpty())
 	for _, o := range s.objects {
 		for _, key := range userLabels {
 			if o.GetLabels()[key] != v1alpha1.ProtectAlways {
 				continue
 			}
-			if err := r.Client.Delete(r.t.Context(), o.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "is protected") {
-				r.t.Errorf("%s is deleted with %s: %v", nameOf(o), key, err)
+			if err := r.Client.Delete(r.T.Context(), o.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "is protected") {
+				r.T.Errorf("%s is deleted with %s: %v", nameOf(o), key, err)
 			}
 		}
 	}
-	r.Eventually(func() string { return gocmp.Diff(s.answers, r.asked()) }, patience, slower).Should(gomega.BeEmpty())
-	r.Eventually(func() []string { return strays(objects(r.t, r.Env, s.namespaces...)) }, patience, often).Should(gomega.BeEmpty())
+	r.Eventually(func() string { return gocmp.Diff(s.answers, r.asked()) }, story.Patience, story.Slower).Should(gomega.BeEmpty())
+	r.Eventually(func() []string { return strays(objects(r.T, r.Env, s.namespaces...)) }, story.Patience, story.Often).Should(gomega.BeEmpty())
 	r.Expect(gocmp.Diff(s.checked, r.checked())).To(gomega.BeEmpty())
-	r.see(`role view -n {s} -o jsonpath={.metadata.labels.hnc\.x-k8s\.io/inherited-from}`, "{p}")
+	r.See(`role view -n {s} -o jsonpath={.metadata.labels.hnc\.x-k8s\.io/inherited-from}`, "{p}")
 	r.refused("delete ns {u}", "2 protected objects: configmaps/kept, configmaps/selected")
 	return got
 }
 
 // warned are the namespaces and copies that the restoration created without labels of Holdfast.
 func (s *saved) warned(got *restoration) {
-	s.t.Helper()
+	s.T.Helper()
 	want := []string{"Namespace {p}", "Namespace {s}", "Namespace {u}", "Role {s}/view"}
 	for i := range want {
-		want[i] = s.long(want[i])
+		want[i] = s.Long(want[i])
 	}
 	if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(got.warnings))); diff != "" {
-		s.t.Errorf("objects with warnings (-want +got):\n%s", diff)
+		s.T.Errorf("objects with warnings (-want +got):\n%s", diff)
 	}
 	for name, all := range got.warnings {
 		if len(all) != 1 || !strings.HasPrefix(all[0], "created without the label") {
-			s.t.Errorf("%s: warnings %q", name, all)
+			s.T.Errorf("%s: warnings %q", name, all)
 		}
 	}
 }
@@ -273,9 +274,9 @@ func TestTogether_restore(t *testing.T) {
 func TestTogether_restoredClaims(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: "{c}", annotations: {holdfast.dev/claims: "of 59ab, declared rootsync/` + syncs + `/{sync} -"}}}`)
+	r.Apply(`{apiVersion: v1, kind: Namespace, metadata: {name: "{c}", annotations: {holdfast.dev/claims: "of 59ab, declared rootsync/` + story.Syncs + `/{sync} -"}}}`)
 	r.answers("owner ns {c}", 0, "{c}: nobody claims it")
-	r.synced("sync", r.commit("sync", ns("c")))
+	r.Synced("sync", r.Commit("sync", ns("c")))
 	r.answers("owner ns {c}", 0, "owner: RootSync {sync} (declared)")
 }
 
@@ -284,7 +285,7 @@ func TestTogether_restoreIntoAnotherCluster(t *testing.T) {
 	t.Parallel()
 	s := save(t)
 	e := testkit.New(t, installed)
-	s.warned(s.restoredIn(&rig{Env: e, WithT: gomega.NewWithT(t), t: t, prefix: s.prefix}))
+	s.warned(s.restoredIn(&rig{Story: story.On(t, e, s.Prefix)}))
 }
 
 // Two namespaces of the backup are in the cluster when Holdfast goes down, and one is not. What is in the two is restored.
@@ -294,14 +295,14 @@ func TestTogether_restoreWhileNoReplicaAnswers(t *testing.T) {
 	t.Parallel()
 	s := save(t)
 	e := testkit.New(t, installed)
-	r := &rig{Env: e, WithT: gomega.NewWithT(t), t: t, prefix: s.prefix}
-	r.apply(ns("p") + ns("u"))
+	r := &rig{Story: story.On(t, e, s.Prefix)}
+	r.Apply(ns("p") + ns("u"))
 	if err := e.Manager.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
 	for _, o := range s.objects {
-		if o.GetNamespace() == r.long("{s}") {
+		if o.GetNamespace() == r.Long("{s}") {
 			want[nameOf(o)] = `namespaces "{s}" not found`
 		}
 	}
@@ -309,9 +310,9 @@ func TestTogether_restoreWhileNoReplicaAnswers(t *testing.T) {
 		"Namespace {p}": namespaces, "Namespace {s}": namespaces, "Namespace {u}": namespaces, "Role {u}/copy": "holdfast-hierarchy-copies",
 		"HierarchyConfiguration {p}/hierarchy": "hierarchyconfigurations.hnc.x-k8s.io", "SubnamespaceAnchor {p}/{s}": "subnamespaceanchors.hnc.x-k8s.io",
 	} {
-		want[r.long(object)] = by
+		want[r.Long(object)] = by
 	}
-	copied := r.long(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: copy, namespace: "{u}", labels: {hnc.x-k8s.io/inherited-from: "{p}"}}}`)
+	copied := r.Long(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: copy, namespace: "{u}", labels: {hnc.x-k8s.io/inherited-from: "{p}"}}}`)
 	role := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(copied), &role.Object); err != nil {
 		t.Fatal(err)
@@ -321,12 +322,12 @@ func TestTogether_restoreWhileNoReplicaAnswers(t *testing.T) {
 		t.Errorf("refused while no replica answers (-want +got):\n%s", diff)
 	}
 	for object, message := range refused {
-		if !strings.Contains(message, r.long(want[object])) {
+		if !strings.Contains(message, r.Long(want[object])) {
 			t.Errorf("%s: %s, want %s", object, message, want[object])
 		}
 	}
 
 	e.Manager = e.StartManager(t)
-	r.Eventually(func() map[string]string { return restore(t, e, s.objects).refused }, patience, slower).Should(gomega.BeEmpty())
+	r.Eventually(func() map[string]string { return restore(t, e, s.objects).refused }, story.Patience, story.Slower).Should(gomega.BeEmpty())
 	s.restoredIn(r)
 }

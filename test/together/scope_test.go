@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
 // One scope bounds all features, each narrows it for itself alone, and one command shows
@@ -15,7 +17,7 @@ func TestTogether_3_oneScopeIsShownByOneCommand(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
 	const all, and = "all namespaces except *-beyond", "; of these all except "
-	r.Eventually(func() string { return r.holdfast("status").Stdout }, patience, slower).Should(gomega.And(
+	r.Eventually(func() string { return r.holdfast("status").Stdout }, story.Patience, story.Slower).Should(gomega.And(
 		gomega.MatchRegexp(`(?m)^deletion +Enforce +in all namespaces except \*-beyond; of these all except \*-undeleted$`),
 		gomega.MatchRegexp(`(?m)^eviction +Enforce +in all namespaces except \*-beyond; of these all except \*-unevicted$`),
 		gomega.MatchRegexp(`(?m)^hierarchy +Enforce +in all namespaces except \*-beyond; of these all except hnc-system, .*treeless$`),
@@ -32,9 +34,9 @@ func TestTogether_3_aRootSyncWritesNothingBeyondTheScope(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
 	const why = "the namespace {beyond} is not in the scope of Holdfast's configuration, so it is left as it is"
-	r.commit("s", ns("a")+cm("a", "x", "1")+ns("beyond")+cm("beyond", "x", "1"))
-	r.says("s", "skipped apply of Namespace, /{beyond}: "+why, "skipped apply of ConfigMap, {beyond}/x: "+why)
-	r.see("cm x -n {a} -o jsonpath={.data.v}", "1")
+	r.Commit("s", ns("a")+cm("a", "x", "1")+ns("beyond")+cm("beyond", "x", "1"))
+	r.Says("s", "skipped apply of Namespace, /{beyond}: "+why, "skipped apply of ConfigMap, {beyond}/x: "+why)
+	r.See("cm x -n {a} -o jsonpath={.data.v}", "1")
 	r.gone("ns {beyond}")
 	r.answers("sync diff {s}", 2, why)
 }
@@ -56,22 +58,22 @@ func TestTogether_3_aFeatureNarrowsTheScopeForItselfAlone(t *testing.T) {
 			t.Parallel()
 			r := shared(t)
 			in := tt.namespace
-			r.apply(ns("p") + ns(in) + protected(in, "precious"))
+			r.Apply(ns("p") + ns(in) + protected(in, "precious"))
 			if tt.deletable {
-				r.Expect(r.kubectl("delete cm precious -n {" + in + "}").Stderr).To(gomega.BeEmpty())
+				r.Expect(r.Run("delete cm precious -n {" + in + "}").Stderr).To(gomega.BeEmpty())
 			} else {
 				r.refused("delete cm precious -n {"+in+"}", "holdfast.dev/deletion-protected")
 				r.done("label cm precious -n {" + in + "} holdfast.dev/deletion-protected-")
 			}
 			if !tt.tree {
 				r.Eventually(func() string {
-					return r.KubectlInput(t, r.long(hierarchy(in, `{parent: "{p}"}`)), "apply", "-f", "-").Stderr
-				}, patience, slower).Should(gomega.ContainSubstring("is not managed"))
+					return r.KubectlInput(t, r.Long(hierarchy(in, `{parent: "{p}"}`)), "apply", "-f", "-").Stderr
+				}, story.Patience, story.Slower).Should(gomega.ContainSubstring("is not managed"))
 				return
 			}
-			r.apply(hierarchy(in, `{parent: "{p}"}`))
-			r.apply(role("p", "view", "get"))
-			r.see("role view -n {"+in+"}"+verbs, "get")
+			r.Apply(hierarchy(in, `{parent: "{p}"}`))
+			r.Apply(role("p", "view", "get"))
+			r.See("role view -n {"+in+"}"+verbs, "get")
 		})
 	}
 }
