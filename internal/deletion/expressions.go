@@ -114,7 +114,7 @@ func operator() []admissionregistrationv1.Variable {
 func plural(kind string) string {
 	var out strings.Builder
 	for _, p := range policy.Plurals {
-		fmt.Fprintf(&out, "%[1]s.matches(%[2]s) ? %[1]s.substring(0, size(%[1]s) - %[3]d) + %[4]s : ", kind, cel.String(p.Ending.String()), p.Loses, cel.String(p.Gets))
+		fmt.Fprintf(&out, "%[1]s.matches(%[2]s) ? %[1]s.substring(0, size(%[1]s) - %[3]d) + %[4]s : ", kind, cel.String(p.Ending.String()), p.Cut, cel.String(p.Suffix))
 	}
 	return out.String() + kind + " + 's'"
 }

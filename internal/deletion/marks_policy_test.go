@@ -289,7 +289,7 @@ func TestMarks_stayAsTheyAre(t *testing.T) {
 	}
 	t.Run("kubectl warns", func(t *testing.T) {
 		out := e.Kubectl(t, "label", "configmap/x", "-n", ns, key+"-", "--as="+editor)
-		if out.Code != 0 || !strings.Contains(out.Stderr, "Warning: the label "+key+" stays as it was: it is a mark of Holdfast") {
+		if out.Code != 0 || !strings.Contains(out.Stderr, "Warning: the label "+key+" was not changed: it is a mark of Holdfast") {
 			t.Errorf("got %+v", out)
 		}
 	})

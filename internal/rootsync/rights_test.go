@@ -38,7 +38,7 @@ func TestRights_aRootSyncHasThoseOfItsRolesAndNoOthers(t *testing.T) {
 		var bindings rbacv1.RoleBindingList
 		err := r.Client.List(t.Context(), &bindings, client.InNamespace(r.name("n")))
 		return bindings.Items, err
-	}, within, often).Should(gomega.BeEmpty(), "bindings that nobody asks for")
+	}, within, often).Should(gomega.BeEmpty(), "bindings that no RootSync wants")
 }
 
 // The process acts as the accounts of RootSyncs, in their namespace, and as nobody else: what

@@ -43,7 +43,7 @@ func refusedByUs(err error) bool {
 	return errors.Is(err, errKept) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'holdfast-")
 }
 
-// errKept is the answer to a probe that went through and left the marks of its object as they are.
+// errKept is the result of a probe that was admitted and did not change the marks of its object.
 var errKept = errors.New("the webhook kept the marks")
 
 // probes are dry runs of what Holdfast refuses to everybody.

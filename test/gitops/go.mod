@@ -121,7 +121,7 @@ require (
 
 replace github.com/holdfast-dev/holdfast => ../..
 
-// The engine of Argo CD calls functions of kubectl as they are in 1.36.
+// The engine of Argo CD needs functions of kubectl 1.36, which 1.37 has changed.
 replace k8s.io/kubectl => k8s.io/kubectl v0.36.1
 
 // k8s.io/kubernetes, whose types the engine of Argo CD uses for defaults, requires these without versions.

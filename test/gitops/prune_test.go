@@ -29,7 +29,7 @@ func TestPrune_aRefusalIsReportedAndDeletesNothing(t *testing.T) {
 		setup
 		// first is what the tool reports of the first sync of the commit, and again of each later one.
 		first, again func(ns string) report
-		// stored is what there is then, and freed what there is after a sync when the object is protected no longer.
+		// stored are the objects after these syncs, and freed those after a sync once the label is removed.
 		stored, freed []string
 	}{
 		{

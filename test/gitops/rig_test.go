@@ -152,7 +152,7 @@ func (r *rig) awaitMarks(name, want string) {
 	gomega.NewWithT(r.t).Eventually(func() string { return marks(r.get(name)) }, patience, often).Should(gomega.Equal(want), name)
 }
 
-// written returns the marks of an object after each write that changed it, whoever wrote.
+// written returns the marks of an object after each write that changed it, by any user.
 func (r *rig) written(name string) []string {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)

@@ -110,7 +110,7 @@ func (c cloudNativePG) labels(cluster *unstructured.Unstructured) map[string]str
 }
 
 // put creates an object, or adds the labels that it should have: of a Service with an update (serviceReconciler), of others
-// with the merge patch of controller-runtime. A Role's labels and a RoleBinding are left as they are.
+// with the merge patch of controller-runtime. The operator does not update a Role's labels or a RoleBinding.
 func (c cloudNativePG) put(r *rig, desired *unstructured.Unstructured) {
 	current := r.get(desired)
 	switch {

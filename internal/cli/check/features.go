@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -112,7 +113,7 @@ func (r *reader) trees(ctx context.Context, _ *configv1alpha1.HoldfastConfigurat
 
 // count counts the objects of a kind; a kind that is not served has none.
 func (r *reader) count(ctx context.Context, of schema.GroupVersionResource) (n int, err error) {
-	err = connect.Each(ctx, r.dynamic, of, func(*unstructured.Unstructured) error {
+	err = connect.Each(ctx, r.dynamic, of, metav1.ListOptions{}, func(*unstructured.Unstructured) error {
 		n++
 		return nil
 	})

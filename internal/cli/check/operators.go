@@ -15,12 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/pager"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
@@ -40,67 +43,77 @@ type grant struct {
 // them, and deletes other objects rarely.
 func (r *reader) pods(ctx context.Context, f *facts) {
 	f.operated = map[operated]int{}
-	seen := map[string]bool{}
+	seen := sets.New[types.UID]()
 	for _, label := range []string{
 		v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel, v1alpha1.MarkedLabel,
 	} {
-		list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return r.kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, o)
-		})
-		r.gap("protected pods that operators run", list.EachListItem(ctx, metav1.ListOptions{LabelSelector: label}, func(o runtime.Object) error {
-			pod := o.(*corev1.Pod)
+		selected := metav1.ListOptions{LabelSelector: label}
+		r.gap("protected pods that operators run", connect.Each(ctx, r.dynamic, corev1.SchemeGroupVersion.WithResource("pods"), selected, func(pod *unstructured.Unstructured) error {
 			owner := metav1.GetControllerOfNoCopy(pod)
-			if owner == nil || seen[string(pod.UID)] || label == v1alpha1.MarkedLabel && v1alpha1.MarkOf(pod, v1alpha1.ProtectedByMark) == "" {
+			if owner == nil || seen.Has(pod.GetUID()) || label == v1alpha1.MarkedLabel && v1alpha1.MarkOf(pod, v1alpha1.ProtectedByMark) == "" {
 				return nil
 			}
-			seen[string(pod.UID)] = true
-			gv, err := schema.ParseGroupVersion(owner.APIVersion)
-			f.operated[operated{gv.WithKind(owner.Kind).GroupKind(), pod.Namespace}]++
-			return err
+			seen.Insert(pod.GetUID())
+			if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil { // the API server validates it
+				f.operated[operated{gv.WithKind(owner.Kind).GroupKind(), pod.GetNamespace()}]++
+			}
+			return nil
 		}))
 	}
 }
 
 // access reads the rules that bindings grant to service accounts, by user name.
 func (r *reader) access(ctx context.Context, f *facts) {
-	rbac := r.kube.RbacV1()
-	f.grants = map[string][]grant{}
-	rules := map[string][]rbacv1.PolicyRule{} // by namespace/name; without a namespace for a ClusterRole
-	clusterRoles, err1 := rbac.ClusterRoles().List(ctx, metav1.ListOptions{})
-	roles, err2 := rbac.Roles(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	clusterBindings, err3 := rbac.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
-	bindings, err4 := rbac.RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	rbac := rbacv1.SchemeGroupVersion
+	clusterRoles, err1 := connect.List[rbacv1.ClusterRole](ctx, r.dynamic, rbac.WithResource("clusterroles"))
+	roles, err2 := connect.List[rbacv1.Role](ctx, r.dynamic, rbac.WithResource("roles"))
+	clusterBindings, err3 := connect.List[rbacv1.ClusterRoleBinding](ctx, r.dynamic, rbac.WithResource("clusterrolebindings"))
+	bindings, err4 := connect.List[rbacv1.RoleBinding](ctx, r.dynamic, rbac.WithResource("rolebindings"))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		r.gap("which operators Holdfast recognizes", err)
 		return
 	}
-	for i := range clusterRoles.Items {
-		rules["/"+clusterRoles.Items[i].Name] = clusterRoles.Items[i].Rules
+	rules := map[types.NamespacedName][]rbacv1.PolicyRule{} // of a ClusterRole without a namespace
+	for i := range clusterRoles {
+		rules[types.NamespacedName{Name: clusterRoles[i].Name}] = clusterRoles[i].Rules
 	}
-	for i := range roles.Items {
-		rules[roles.Items[i].Namespace+"/"+roles.Items[i].Name] = roles.Items[i].Rules
+	for i := range roles {
+		rules[types.NamespacedName{Namespace: roles[i].Namespace, Name: roles[i].Name}] = roles[i].Rules
 	}
+	f.grants = map[string][]grant{}
 	bind := func(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject) {
-		of := namespace
-		if role.Kind == "ClusterRole" {
-			of = ""
+		of := types.NamespacedName{Name: role.Name}
+		if role.Kind == "Role" {
+			of.Namespace = namespace
 		}
 		for _, s := range subjects {
-			user := s.Name
-			if s.Kind == rbacv1.ServiceAccountKind {
-				user = policy.ServiceAccountUserPrefix + s.Namespace + ":" + s.Name
-			}
-			if s.Kind != rbacv1.GroupKind && strings.HasPrefix(user, policy.ServiceAccountUserPrefix) {
-				f.grants[user] = append(f.grants[user], grant{namespace, rules[of+"/"+role.Name]})
+			if user := accountOf(s); user != "" {
+				f.grants[user] = append(f.grants[user], grant{namespace, rules[of]})
 			}
 		}
 	}
-	for i := range clusterBindings.Items {
-		bind("", clusterBindings.Items[i].RoleRef, clusterBindings.Items[i].Subjects)
+	for i := range clusterBindings {
+		bind("", clusterBindings[i].RoleRef, clusterBindings[i].Subjects)
 	}
-	for i := range bindings.Items {
-		bind(bindings.Items[i].Namespace, bindings.Items[i].RoleRef, bindings.Items[i].Subjects)
+	for i := range bindings {
+		bind(bindings[i].Namespace, bindings[i].RoleRef, bindings[i].Subjects)
 	}
+}
+
+// accountOf returns the user name of a service account; empty for other subjects, and for names that the API server does
+// not give: a tenant writes subjects, which are printed.
+func accountOf(s rbacv1.Subject) string {
+	user := s.Name
+	switch s.Kind {
+	case rbacv1.ServiceAccountKind:
+		user = serviceaccount.MakeUsername(s.Namespace, s.Name)
+	case rbacv1.GroupKind:
+		return ""
+	}
+	if _, _, err := serviceaccount.SplitUsername(user); err != nil {
+		return ""
+	}
+	return user
 }
 
 // may reports whether RBAC lets a service account update a resource in a namespace.

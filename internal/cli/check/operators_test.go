@@ -69,3 +69,23 @@ func TestUnrecognized(t *testing.T) {
 		})
 	}
 }
+
+func TestAccountOf(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		subject rbacv1.Subject
+		want    string
+	}{
+		{"a service account", rbacv1.Subject{Kind: "ServiceAccount", Namespace: "search", Name: "operator"}, "system:serviceaccount:search:operator"},
+		{"a user with the name of a service account", rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:search:operator"}, "system:serviceaccount:search:operator"},
+		{"a name that is none, with a control sequence", rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:search:\x1b[2J"}, ""},
+		{"a namespace that is none", rbacv1.Subject{Kind: "ServiceAccount", Namespace: "a b", Name: "operator"}, ""},
+		{"a user", rbacv1.Subject{Kind: "User", Name: "ann"}, ""},
+		{"a group", rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts"}, ""},
+	} {
+		if got := accountOf(tt.subject); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

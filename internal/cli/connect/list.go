@@ -15,12 +15,12 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// Each calls do for every object of a kind in all namespaces, page by page, until it fails.
-func Each(ctx context.Context, client dynamic.Interface, of schema.GroupVersionResource, do func(*unstructured.Unstructured) error) error {
+// Each calls do for every object of a kind in all namespaces that options select, page by page, until it fails.
+func Each(ctx context.Context, client dynamic.Interface, of schema.GroupVersionResource, options metav1.ListOptions, do func(*unstructured.Unstructured) error) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return client.Resource(of).List(ctx, o)
 	})
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+	return pages.EachListItem(ctx, options, func(o runtime.Object) error {
 		u, ok := o.(*unstructured.Unstructured)
 		if !ok {
 			return fmt.Errorf("the API server answered with %T", o)
@@ -31,7 +31,7 @@ func Each(ctx context.Context, client dynamic.Interface, of schema.GroupVersionR
 
 // List reads all objects of a kind in all namespaces.
 func List[T any](ctx context.Context, client dynamic.Interface, of schema.GroupVersionResource) (out []T, err error) {
-	err = Each(ctx, client, of, func(u *unstructured.Unstructured) error {
+	err = Each(ctx, client, of, metav1.ListOptions{}, func(u *unstructured.Unstructured) error {
 		one, err := As[T](u)
 		if err == nil {
 			out = append(out, *one)

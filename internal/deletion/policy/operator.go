@@ -51,12 +51,13 @@ func replaceable(r schema.GroupResource) bool {
 	return isDerived || slices.Contains(ReplaceableKinds, r)
 }
 
-// Plurals are the endings of kinds whose plural is not the kind with an "s", the first match first: a regular expression,
-// the number of letters to cut and the suffix to append. A policy cannot look up the resource of a kind, so it derives it.
+// Plurals are the rules for kinds whose plural does not just end in "s"; the first rule whose Ending matches applies. A
+// policy cannot look up the resource of a kind, so it derives the resource.
 var Plurals = []struct {
 	Ending *regexp.Regexp
-	Loses  int
-	Gets   string
+	// Cut is the number of letters that Suffix replaces.
+	Cut    int
+	Suffix string
 }{
 	{regexp.MustCompile("(s|x|z|ch|sh)$"), 0, "es"}, // Prometheus, Elasticsearch
 	{regexp.MustCompile("[^aeiou]y$"), 1, "ies"},    // Proxy; not Gateway
@@ -67,7 +68,7 @@ func Plural(kind string) string {
 	kind = strings.ToLower(kind)
 	for _, p := range Plurals {
 		if p.Ending.MatchString(kind) {
-			return kind[:len(kind)-p.Loses] + p.Gets
+			return kind[:len(kind)-p.Cut] + p.Suffix
 		}
 	}
 	return kind + "s"

@@ -69,7 +69,7 @@ type Object struct {
 	Type string
 	// Finalizers says whether it has any.
 	Finalizers bool
-	// BindsRootSync says whether it is a RoleBinding of a RootSync.
+	// BindsRootSync reports whether the object is a RoleBinding for a RootSync's service account.
 	BindsRootSync bool
 }
 
@@ -82,8 +82,8 @@ func Describe(kind schema.GroupKind, namespace string, u *unstructured.Unstructu
 	}
 }
 
-// bindsRootSync says whether a RoleBinding has the label of those of RootSyncs, or names accounts of
-// their namespace in any of the ways that RBAC has.
+// bindsRootSync reports whether a RoleBinding has the label that RootSyncs' bindings have, or a service account in their
+// namespace as a subject, in any of the forms that RBAC knows.
 func bindsRootSync(u *unstructured.Unstructured) bool {
 	const home = configsyncv1beta1.Namespace
 	if _, labelled := u.GetLabels()[configsyncv1beta1.LabelSyncKind]; labelled {
@@ -140,7 +140,7 @@ func (r Rules) neverCopied(o Object) string {
 		}
 	}
 	if o.BindsRootSync {
-		return "it is a RoleBinding of a RootSync" // what that may do in a namespace it may not do below it
+		return "it grants rights to a RootSync, which hold in its namespace alone"
 	}
 	if o.Restored() {
 		return "it has the annotation " + holdfastv1alpha1.RestoredCopyAnnotation

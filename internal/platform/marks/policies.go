@@ -93,7 +93,7 @@ func boundPolicy(mode configv1alpha1.Mode, users []string) admission.Policy {
 			MatchConstraints: onLabel(v1alpha1.MarkedLabel, "*/*", admissionregistrationv1.Update),
 			Validations: []admissionregistrationv1.Validation{{
 				Expression:        "!(" + changes(users, mayRemove) + ")",
-				MessageExpression: "'the labels ' + " + changedKeys + ".join(', ') + " + cel.String(" are marks of Holdfast: leave them as they are when you change the object. "+textMayRemove),
+				MessageExpression: "'the labels ' + " + changedKeys + ".join(', ') + " + cel.String(" are marks of Holdfast, which this update must not change. "+textMayRemove),
 				Message:           "the marks of Holdfast on this object are written by Holdfast alone",
 			}},
 		},

@@ -85,9 +85,9 @@ func setBack(_ context.Context, req ctrladmission.Request) ctrladmission.Respons
 
 // warning tells what the webhook restored, and how to have a mark removed if the update removed one.
 func warning(changed []string, removed bool) string {
-	text := "the labels " + strings.Join(changed, ", ") + " stay as they were: they are marks of Holdfast"
+	text := "the labels " + strings.Join(changed, ", ") + " were not changed: they are marks of Holdfast"
 	if len(changed) == 1 {
-		text = "the label " + changed[0] + " stays as it was: it is a mark of Holdfast"
+		text = "the label " + changed[0] + " was not changed: it is a mark of Holdfast"
 	}
 	if removed {
 		text += ". Change the ResourceDeletionProtection that selects the object, or what is protected below it, and Holdfast removes the mark"

@@ -51,15 +51,15 @@ func TestSetBack(t *testing.T) {
 		{
 			name: "an operator writes the marks of its custom resource", old: bound + "}",
 			object: "{app: a, holdfast.dev/marked: other, holdfast.dev/protected-by: q}", want: bound + ", app: a}",
-			warning: "the labels holdfast.dev/protected-by, holdfast.dev/marked stay as they were: they are marks of Holdfast",
+			warning: "the labels holdfast.dev/protected-by, holdfast.dev/marked were not changed: they are marks of Holdfast",
 		},
 		{
 			name: "an operator writes only the labels that it knows", old: bound + ", app: a}", object: "{app: b}", want: bound + ", app: b}",
-			warning: "the labels holdfast.dev/protected-by, holdfast.dev/marked stay as they were: they are marks of Holdfast",
+			warning: "the labels holdfast.dev/protected-by, holdfast.dev/marked were not changed: they are marks of Holdfast",
 		},
 		{
 			name: "a user adds a mark", old: bound + "}", object: bound + ", holdfast.dev/deletion-override: o}", want: bound + "}",
-			warning: "the label holdfast.dev/deletion-override stays as it was: it is a mark of Holdfast",
+			warning: "the label holdfast.dev/deletion-override was not changed: it is a mark of Holdfast",
 		},
 		{name: "a user binds marks to an object without labels", old: "{}", object: bound + "}", want: "{}", warning: "the labels "},
 		{name: "a user binds the marks of another object", old: "{holdfast.dev/marked: other}", object: bound + "}", want: "{holdfast.dev/marked: other}", warning: "the labels "},
@@ -117,7 +117,7 @@ func TestSetBack_theAnnotationsOfMarks(t *testing.T) {
 	}
 }
 
-// Whatever an update holds, the marks stay as they were and nothing else changes.
+// The webhook restores the marks of any update, and changes nothing else.
 func FuzzSetBack(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{"holdfast.dev/marked":"u","app":"a"}}}`), []byte(`{"metadata":{"labels":{"holdfast.dev/protected-by":"p"}}}`))
 	f.Add([]byte(`{"metadata":{"labels":null},"spec":{"n":1.5}}`), []byte(`{}`))

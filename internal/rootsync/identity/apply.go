@@ -23,7 +23,7 @@ import (
 // fieldManager owns what is written here.
 const fieldManager = "holdfast-sync"
 
-// apply writes what a decision makes or changes, and returns what could not be written: the rest is written all the same.
+// apply writes the accounts and bindings of a decision. One that fails does not keep it from the others; it joins the errors.
 func apply(ctx context.Context, c client.Client, d decision) error {
 	var errs []error
 	for _, sync := range d.accounts {
@@ -35,8 +35,8 @@ func apply(ctx context.Context, c client.Client, d decision) error {
 	return errors.Join(errs...)
 }
 
-// bind writes a binding. A tenant may have a RoleBinding of that name, with a role that cannot be changed or as a
-// copy from a namespace above: then the binding gets a name that the tenant cannot foresee.
+// bind writes a binding. If a tenant's RoleBinding has its name, with another role or as a copy from an ancestor, bind
+// creates the binding with a random name, which the tenant cannot take in advance.
 func bind(ctx context.Context, c client.Client, b Binding) error {
 	err := write(ctx, c, b.object())
 	if b.Namespace == "" || !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
@@ -60,7 +60,7 @@ func write(ctx context.Context, c client.Client, o client.Object) error {
 	return nil
 }
 
-// remove deletes an object as it was read. Of one that has changed meanwhile the watch tells.
+// remove deletes an object if it has not changed since it was read. After a change the informer requeues it.
 func remove(ctx context.Context, c client.Client, o client.Object) error {
 	uid, version := o.GetUID(), o.GetResourceVersion()
 	err := c.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version})

@@ -16,27 +16,27 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
-// found is what there is: the accounts by name, and what has the label of bindings of RootSyncs.
+// found has the service accounts in the namespace of RootSyncs by name, and the bindings with the label of RootSyncs.
 type found struct {
 	accounts sets.Set[string]
 	bindings []live
 }
 
-// live is a binding as it is in the cluster. Its Sync is what its labels say.
+// live is a binding in the cluster, with its Sync from its labels.
 type live struct {
 	Binding
 	object client.Object
 }
 
-// decision is what brings the cluster in line with a Set.
+// decision has the writes that establish a Set.
 type decision struct {
 	accounts []object.Sync
 	bindings []Binding
-	// remove are bindings that no RootSync asks for, and strange those that Holdfast has not made.
+	// remove are bindings that no RootSync wants. Holdfast did not create those in strange.
 	remove, strange []live
 }
 
-// decide compares what there is with what there is to be. What is as it should be is not written.
+// decide compares the cluster with a Set, and writes nothing that is up to date.
 func decide(there found, want Set) decision {
 	var out decision
 	for _, a := range want.Accounts {
@@ -71,7 +71,7 @@ func decide(there found, want Set) decision {
 	return out
 }
 
-// grant is what a binding gives, whatever its name.
+// grant identifies a binding by its effect: the name of a binding can vary.
 type grant struct {
 	namespace string
 	role      rbacv1.RoleRef
@@ -80,7 +80,7 @@ type grant struct {
 
 func (b Binding) grant() grant { return grant{b.Namespace, b.Role, b.Sync} }
 
-// of is the part that one RootSync needs to go on.
+// of returns the writes without which one RootSync cannot sync.
 func (d decision) of(sync object.Sync) decision {
 	var out decision
 	if slices.Contains(d.accounts, sync) {
@@ -94,9 +94,9 @@ func (d decision) of(sync object.Sync) decision {
 	return out
 }
 
-// owner is the RootSync that a binding was made for; empty if for all. Labels say nothing of that, since tenants
-// write them. A binding is Holdfast's, or Config Sync's, if it gives its role to the account of a RootSync and to
-// nothing else, under a name that begins as that of the account: if it is deleted, only the RootSync loses a right.
+// owner returns the RootSync that a binding is for, empty for the binding of all. It ignores labels, which tenants write. A
+// binding is Holdfast's, or Config Sync's, if its only subject is the account of a RootSync and its name begins with that
+// of the account. A tenant can write such a binding too; when it is deleted, only the RootSync loses rights.
 func (b Binding) owner() (sync object.Sync, ours bool) {
 	if b.Namespace == "" && b.Name == AdminBinding {
 		return "", b.Role == roleRef("ClusterRole", adminRole)
@@ -111,12 +111,12 @@ func (b Binding) owner() (sync object.Sync, ours bool) {
 	return sync, b.Subjects[0] == subject(sync) && strings.HasPrefix(b.Name, account+"-")
 }
 
-// same says whether there is nothing to write.
+// same reports whether two bindings are equal, so that no write is needed.
 func (b Binding) same(o Binding) bool {
 	return b.Role == o.Role && slices.Equal(b.Subjects, o.Subjects) && b.Sync == o.Sync
 }
 
-// wanted is what a Set wants, where RootSyncs that cannot be read stay cluster-admin.
+// wanted returns the bindings of a Set; RootSyncs that cannot be read stay cluster-admin.
 func (f found) wanted(want Set) []Binding {
 	isAdmin := func(b Binding) bool { return b.Namespace == "" && b.Name == AdminBinding }
 	at := slices.IndexFunc(f.bindings, func(b live) bool { return isAdmin(b.Binding) })

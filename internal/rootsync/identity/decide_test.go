@@ -60,7 +60,7 @@ func TestDecide_whatIsThereAndWhatIsWanted(t *testing.T) {
 		want  []Wants
 		text  string
 	}{
-		{"what a former version has made stays as it is", there(editor, Wants{Sync: "a"}), []Wants{editor, {Sync: "a"}}, ""},
+		{"a binding of an older version is not written again", there(editor, Wants{Sync: "a"}), []Wants{editor, {Sync: "a"}}, ""},
 		{"what is missing is made", there(), []Wants{editor}, editShop + "account of r-x\n"},
 		{"what no RootSync asks for goes", there(editor), []Wants{{Sync: "r-x", RoleRefs: []RoleRef{{Kind: "ClusterRole", Name: "view"}}}},
 			"ClusterRole view everywhere to root-reconciler-r-x\nremove shop/" + derived + "\n"},

@@ -120,12 +120,12 @@ func User(sync object.Sync) string {
 	return "system:serviceaccount:" + object.SyncNamespace + ":" + sync.Reconciler()
 }
 
-// Labels are those of all bindings that are kept.
+// Labels are those of all bindings of RootSyncs.
 func Labels() map[string]string {
 	return map[string]string{configsyncv1beta1.LabelSyncKind: configsyncv1beta1.SyncKindRootSync}
 }
 
-// labels are those of what belongs to one RootSync.
+// labels are those of the account and the bindings of one RootSync.
 func labels(sync object.Sync) map[string]string {
 	out := Labels()
 	out[configsyncv1beta1.LabelSyncNamespace], out[configsyncv1beta1.LabelSyncName] = object.SyncNamespace, string(sync)

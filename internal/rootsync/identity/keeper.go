@@ -35,7 +35,7 @@ type Keeper struct {
 
 	// mu is held while accounts and bindings are written.
 	mu sync.Mutex
-	// told is what was told of bindings that stay.
+	// told has the notes of the Events about bindings that Holdfast does not delete, by UID.
 	told map[types.UID]string
 }
 
@@ -60,8 +60,8 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 		}))
 }
 
-// Ensure gives a RootSync the account and the bindings that it asks for. What is wrong with those of others is not its
-// concern, nor are bindings that are to go.
+// Ensure writes the account and the bindings of one RootSync. It neither fails because of those of other RootSyncs nor
+// deletes bindings.
 func (k *Keeper) Ensure(ctx context.Context, who object.Sync) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,7 +72,7 @@ func (k *Keeper) Ensure(ctx context.Context, who object.Sync) error {
 	return apply(ctx, k.client, d.of(who))
 }
 
-// ensureAll brings everything in line with the RootSyncs that there are now. RootSyncs do not wait for its deletes.
+// ensureAll writes the accounts and bindings of all RootSyncs and deletes what none wants. No RootSync waits for it.
 func (k *Keeper) ensureAll(ctx context.Context) error {
 	d, err := k.applyAll(ctx)
 	errs := []error{err}
@@ -103,7 +103,7 @@ func (k *Keeper) applyAll(ctx context.Context) (decision, error) {
 	return d, apply(ctx, k.client, d)
 }
 
-// tell makes an event about a binding that stays, unless that was told before.
+// tell makes an Event about a binding, and reports false if it made the same one before.
 func (k *Keeper) tell(told map[types.UID]string, b live, reason, action, note string) bool {
 	uid := b.object.GetUID()
 	told[uid] = note

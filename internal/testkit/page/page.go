@@ -39,7 +39,7 @@ type Script struct {
 	shows string
 }
 
-// fails says whether the page shows an error of kubectl or its plugin, or a refusal that "kubectl holdfast why" foretells,
+// fails reports whether the page shows an error of kubectl or its plugin, or a refusal that "kubectl holdfast why" predicts,
 // which has an exit code of its own.
 func (s Script) fails() bool {
 	for line := range strings.Lines(s.shows) {

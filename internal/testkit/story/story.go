@@ -24,8 +24,10 @@ import (
 const (
 	// Patience bounds waits; a namespace takes long to end.
 	Patience = "240s"
-	// Often is the interval of checks that read an object, and Slower of those that run a command.
-	Often, Slower = "100ms", "400ms"
+	// Often is the interval of checks that read an object.
+	Often = "100ms"
+	// Slower is the interval of checks that run a command, which takes longer.
+	Slower = "400ms"
 
 	// Syncs is the namespace of RootSyncs.
 	Syncs = configsyncv1beta1.Namespace
