@@ -44,7 +44,6 @@ func read(t testing.TB, o options) (p plugin) {
 
 // What krew demands of a manifest: krew.sigs.k8s.io/docs/developer-guide/plugin-manifest.
 func TestManifest_isOneThatKrewTakes(t *testing.T) {
-	t.Parallel()
 	o := hello(t)
 	if err := run(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -97,7 +96,6 @@ func contents(t testing.TB, packed []byte) string {
 }
 
 func TestArchive_isTheSameEachTime(t *testing.T) {
-	t.Parallel()
 	first, second := hello(t), hello(t)
 	for _, o := range []options{first, second} {
 		if err := run(t.Context(), o); err != nil {

@@ -4,6 +4,6 @@
 // Hello is a program to put into an image.
 package main
 
-import "github.com/spf13/pflag"
+import "k8s.io/utils/ptr"
 
-func main() { pflag.Parse() }
+func main() { println(ptr.Deref(nil, "hello")) }
