@@ -57,11 +57,11 @@ func Policy(mode configv1alpha1.Mode, user string) admission.Policy {
 			},
 			Validations: []admissionregistrationv1.Validation{
 				{
-					Expression: "!(" + bindings + ") || " + creates + " || " + derived("variables.old") + " || !(" + deletes + ") && " + binds("variables.old"),
+					Expression: "!(" + bindings + ") || " + creates + " || " + isOwned("variables.old") + " || !(" + deletes + ") && " + binds("variables.old"),
 					Message:    "the sync changes and deletes only the bindings of RootSyncs" + hint,
 				},
 				{
-					Expression: "!(" + bindings + ") || " + deletes + " || " + derived("variables.new") + " && variables.new.?subjects.orValue([]).all(s, " + isSubject("s") + ")",
+					Expression: "!(" + bindings + ") || " + deletes + " || " + isOwned("variables.new") + " && variables.new.?subjects.orValue([]).all(s, " + isSubject("s") + ")",
 					Message:    "the sync binds roles to the accounts of RootSyncs alone" + hint,
 				},
 				{
@@ -77,8 +77,8 @@ func Policy(mode configv1alpha1.Mode, user string) admission.Policy {
 	}
 }
 
-// derived is Binding.owner as a CEL expression: whether a binding is the one of a RootSync, or that of all.
-func derived(o string) string {
+// isOwned is Binding.owner as a CEL expression: whether a binding is the one of a RootSync, or that of all.
+func isOwned(o string) string {
 	return "(" + o + ".metadata.?namespace.orValue('') == '' && " + o + ".metadata.name == " + cel.String(AdminBinding) +
 		" ? " + o + ".roleRef.kind == 'ClusterRole' && " + o + ".roleRef.name == " + cel.String(adminRole) +
 		" : size(" + o + ".?subjects.orValue([])) == 1 && " + binds(o) + ")"
