@@ -135,7 +135,9 @@ func TestPolicy_boundsTheIdentityOfTheSync(t *testing.T) {
 		g.Expect(e.Client.Create(t.Context(), parsed(t, text))).To(gomega.Succeed(), text)
 	}
 	create := func(text string) func(context.Context, client.Client) error {
-		return func(ctx context.Context, c client.Client) error { return c.Create(ctx, parsed(t, text), client.DryRunAll) }
+		return func(ctx context.Context, c client.Client) error {
+			return c.Create(ctx, parsed(t, text), client.DryRunAll)
+		}
 	}
 	patch := func(kind, namespace, name, body string) func(context.Context, client.Client) error {
 		return func(ctx context.Context, c client.Client) error {
@@ -157,7 +159,9 @@ func TestPolicy_boundsTheIdentityOfTheSync(t *testing.T) {
 		toX     = `{"subjects":[{"kind":"ServiceAccount","namespace":"config-management-system","name":"root-reconciler-x"}]}`
 		toAlice = `{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}]}`
 	)
-	g.Eventually(func() error { return create(bindingText(ns, "name: jam-2", "view", aliceText))(t.Context(), e.As(t, user)) }, "180s", "100ms").
+	g.Eventually(func() error {
+		return create(bindingText(ns, "name: jam-2", "view", aliceText))(t.Context(), e.As(t, user))
+	}, "180s", "100ms").
 		Should(gomega.MatchError(gomega.ContainSubstring(PolicyName)), "the policy is not in force")
 	for _, tt := range []try{
 		{"a binding for an account", create(bindingText(ns, "name: root-reconciler-x-1", "edit", xText)), ""},
@@ -168,6 +172,9 @@ func TestPolicy_boundsTheIdentityOfTheSync(t *testing.T) {
 		{"a binding for a user beside an account", create(bindingText(ns, "name: root-reconciler-x-1", "edit", xText, aliceText)), alone},
 		{"a binding for two accounts", create(bindingText(ns, "name: root-reconciler-x-1", "edit", xText, yText)), alone},
 		{"a binding with another name", create(bindingText(ns, "name: more", "edit", xText)), alone},
+		{"the binding of all RootSyncs that are cluster-admin", create(bindingText("", `name: "`+AdminBinding+`"`, "cluster-admin", xText, yText)), ""},
+		{"a user in that", create(bindingText("", `name: "`+AdminBinding+`"`, "cluster-admin", xText, aliceText)), alone},
+		{"another role under its name", create(bindingText("", `name: "`+AdminBinding+`"`, "view", xText)), alone},
 		{"cluster-admin for a user", create(bindingText("", "name: "+ns, "cluster-admin", aliceText)), alone},
 
 		{"a label on a binding of its own", patch("RoleBinding", ns, "root-reconciler-x-own", labels), ""},
