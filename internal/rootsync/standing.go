@@ -92,7 +92,13 @@ func (s *Syncer) mayAny(who object.Sync, ids []object.ID) object.Right {
 	return object.Missing
 }
 
+// namespacesResource is that of Namespaces, which every API server serves.
+var namespacesResource = schema.GroupResource{Resource: "namespaces"}
+
 func (s *Syncer) question(who object.Sync, id object.ID) (q rights.Question, served bool) {
+	if id.IsNamespace() {
+		return rights.Question{Sync: who, Resource: namespacesResource, Name: id.Name}, true
+	}
 	kinds := s.o.Kinds.Current()
 	if kinds == nil {
 		return q, false
@@ -130,15 +136,12 @@ func (s *Syncer) forbidden(who object.Sync) func(object.ID) {
 
 // concerns returns the objects of a RootSync that a question is about.
 func (s *Syncer) concerns(q rights.Question) (kind schema.GroupKind, ids []object.ID) {
-	kinds := s.o.Kinds.Current()
-	if kinds == nil {
-		return kind, nil
+	if q.Resource == namespacesResource {
+		kind = namespaceKind
+	} else if kinds := s.o.Kinds.Current(); kinds != nil {
+		found, _ := kinds.ByResource(q.Resource)
+		kind = found.GroupKind()
 	}
-	found, served := kinds.ByResource(q.Resource)
-	if !served {
-		return kind, nil
-	}
-	kind = found.GroupKind()
 	matches := func(id object.ID) bool {
 		return id.GroupKind() == kind && id.Namespace == q.Namespace && (q.Name == "" || id.Name == q.Name)
 	}

@@ -120,6 +120,27 @@ func TestH7_claimsOfTheFirstVersionAreTakenBack(t *testing.T) {
 	r.Expect(r.claims("{other}")).NotTo(gomega.ContainSubstring("claimer"))
 }
 
+// A tenant has taken the name of a RootSync's binding: the RootSync says so, once.
+func TestH2_theRootSyncIsToldThatTheNameOfItsBindingIsTaken(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	r.tenant("{shop}")
+	squat := r.derived("x", "{shop}")
+	r.ApplyAs("{nsadmin}", binding("{shop}", squat, "view", nsadmin, ""))
+	r.Synced("x", r.Commit("x", cm("{shop}", "one"), edits("{shop}")))
+	r.event(story.Syncs, "{x}", "BindingNameTaken")
+
+	bindings := "rolebindings -n {shop} -l configsync.gke.io/sync-name={x} -o jsonpath={.items[*].metadata.name}"
+	first := r.Run("get " + bindings).Stdout
+	r.Expect(first).To(gomega.HavePrefix(r.Long("root-reconciler-{x}-")))
+	r.Expect(r.Run("delete rolebinding -n {shop} " + first).Stderr).To(gomega.BeEmpty())
+	r.Eventually(func() string { return r.Run("get " + bindings).Stdout }, story.Patience, story.Slower).
+		Should(gomega.And(gomega.HavePrefix(r.Long("root-reconciler-{x}-")), gomega.Not(gomega.Equal(first))))
+	r.Synced("x", r.Commit("x", cm("{shop}", "two"), edits("{shop}")))
+	told := r.Run("get events -n " + story.Syncs + " --field-selector involvedObject.name={x},reason=BindingNameTaken -o name").Stdout
+	r.Expect(strings.Fields(told)).To(gomega.HaveLen(1))
+}
+
 // A link that leads out of the repository is an error of the RootSync in whose folder it is, and of no other.
 func TestL10_aLinkThatLeadsOutConcernsWhoReadsIt(t *testing.T) {
 	t.Parallel()
