@@ -27,6 +27,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership/writers"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/identity"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount"
 )
 
@@ -221,8 +222,8 @@ func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.
 		d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)
 		d.Webhooks = append(d.Webhooks, marks.Webhook(marked, self.Users))
 	}
-	// The sync writes claims too.
+	// The sync is another identity, which writes claims too and is bounded.
 	syncUser := "system:serviceaccount:" + self.Namespace + ":" + syncName
-	d.Policies = append(d.Policies, writers.Policy(marked, append(slices.Clone(self.Users), syncUser)))
+	d.Policies = append(d.Policies, writers.Policy(marked, append(slices.Clone(self.Users), syncUser)), identity.Policy(self.Mode, syncUser))
 	return d, nil
 }

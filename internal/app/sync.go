@@ -178,6 +178,9 @@ func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOpti
 	}); err != nil {
 		return err
 	}
+	if err := mgr.AddReadyzCheck("namespace", func(r *http.Request) error { return s.Home(r.Context()) }); err != nil {
+		return err
+	}
 	return mgr.AddHealthzCheck("ping", healthz.Ping)
 }
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -19,7 +18,6 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
-	"github.com/holdfast-dev/holdfast/internal/rootsync/identity"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
@@ -71,14 +69,15 @@ func (r *runner) start(ctx context.Context) error {
 		return nil
 	}
 	as := rest.CopyConfig(r.s.o.REST)
-	as.Impersonate = rest.ImpersonationConfig{UserName: identity.User(r.sync)}
+	as.Impersonate = rest.ImpersonationConfig{UserName: r.sync.User()}
 	c, err := dynamic.NewForConfig(as)
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
 	e := apply.New(apply.Options{
 		Sync: r.sync, Client: c, Inventory: r.s.o.Dynamic, Kinds: r.s.o.Kinds.Current, Live: r.s.hub, Slots: r.s.slots, Clock: r.s.o.Clock, Pauses: r.s.o.Pauses,
-		Owner: r.s.owner, Copies: r.s.spaces.below, InScope: r.s.spaces.inScope, InUse: r.s.usersFor(r.sync), Occupants: r.s.occupants, Changed: r.wake, Did: r.s.meters.did,
+		Standing: r.s.standingOf(r.sync), Unanswered: r.s.rights.Unanswered, Forbidden: r.s.forbidden(r.sync), InUse: r.s.usersFor(r.sync),
+		Copies: r.s.spaces.below, InScope: r.s.spaces.inScope, Occupants: r.s.occupants, Changed: r.wake, Did: r.s.meters.did,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -117,7 +116,7 @@ func (r *runner) subscribe(ctx context.Context, rs *configsyncv1beta1.RootSync, 
 		if former != nil {
 			former.Close() // after the other, so that they share what was fetched
 		}
-		r.tellUnchecked(rs, wanted, settings.Source.Secret, former != nil)
+		r.warn(rs, wanted, settings.Source.Secret, former != nil)
 	}
 	if settings.SyncNow != r.asked {
 		r.asked = settings.SyncNow
@@ -128,12 +127,19 @@ func (r *runner) subscribe(ctx context.Context, rs *configsyncv1beta1.RootSync, 
 	return nil, nil
 }
 
-// tellUnchecked warns of an address whose host keys are not checked. A start finds what
+// warn makes Events about an address of which others on the way to the server can take advantage. A start finds what
 // was there before, of which people were told.
-func (r *runner) tellUnchecked(rs *configsyncv1beta1.RootSync, wanted source.Spec, secret string, changed bool) {
-	if wanted.HostKeysUnchecked() && (changed || rs.Status.ObservedGeneration != rs.Generation) {
+func (r *runner) warn(rs *configsyncv1beta1.RootSync, wanted source.Spec, secret string, changed bool) {
+	if !changed && rs.Status.ObservedGeneration == rs.Generation {
+		return
+	}
+	if wanted.HostKeysUnchecked() {
 		r.s.events.Eventf(rs, nil, corev1.EventTypeWarning, "HostKeysUnchecked", "Fetch",
 			"Whoever is on the way to the server can pass for it: give the Secret %s the key known_hosts", secret)
+	}
+	if wanted.PasswordUnencrypted() {
+		r.s.events.Eventf(rs, nil, corev1.EventTypeWarning, "PasswordUnencrypted", "Fetch",
+			"The token is sent unencrypted, and whoever is on the way to the server can read it: use https in spec.git.repo, and then a new token")
 	}
 }
 
@@ -153,14 +159,13 @@ func (r *runner) follow(settings spec.Settings, p *report.Progress) error {
 
 // watch has the kinds watched of what the RootSync declares and has.
 func (r *runner) watch(state apply.State) error {
-	has := sets.New[schema.GroupKind]()
+	kinds := sets.New(r.kinds()...)
 	for _, id := range state.Inventory {
-		has.Insert(id.GroupKind())
+		kinds.Insert(id.GroupKind())
 	}
 	if state.Inventory != nil {
-		r.s.unused(r.s.declarers.keep(r.sync, has))
+		r.s.unused(r.s.declarers.keep(r.sync, state.Inventory))
 	}
-	kinds := sets.New(r.kinds()...).Union(has)
 	if err := r.s.hub.Follow(r.s.base, r.sync, kinds); err != nil {
 		return fmt.Errorf("watch objects: %w", err)
 	}

@@ -32,6 +32,9 @@ func (r *runner) contested(ctx context.Context, rs *configsyncv1beta1.RootSync) 
 			ctrl.LoggerFrom(ctx).V(1).Info("Nobody knows who declares a namespace", "namespace", name, "error", err.Error())
 			return nil
 		}
+		if ruling.Open {
+			return nil
+		}
 		if rivals := ruling.Rivals(r.sync); ruling.Owner == r.sync && len(rivals) > 0 {
 			out[name] = rivals
 		}

@@ -96,6 +96,7 @@ func (s *Syncer) stop(name object.Sync) {
 		<-r.ended
 	}
 	s.forget(name)
+	s.rights.Forget(name)
 	s.unused(s.declarers.keep(name, nil))
 	_ = s.hub.Follow(s.base, name, nil) // to watch less cannot fail
 }

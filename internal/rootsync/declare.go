@@ -4,7 +4,9 @@
 package rootsync
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -109,6 +111,11 @@ func (r *runner) place(ctx context.Context, d *declared, name string) (waits boo
 	switch {
 	case err != nil:
 		d.withhold(name, err)
+	case ruling.Awaits(r.sync):
+		d.withhold(name, cmp.Or(r.s.rights.Unanswered(), errors.New("it is not known yet which RootSync may write it")))
+		return true
+	case ruling.Unmade(r.sync):
+		d.lacks(name, r.sync)
 	case ruling.Of(r.sync) == namespaces.Own && r.s.registry.Stakes(name)[r.sync].How == namespaces.Makes:
 		d.owned = append(d.owned, name)
 		d.objects = append(d.objects, object.ImplicitNamespace(name))
@@ -122,6 +129,13 @@ func (r *runner) place(ctx context.Context, d *declared, name string) (waits boo
 func (d *declared) withhold(name string, why error) {
 	d.withheld = append(d.withheld, name)
 	d.errors = append(d.errors, knv.New(knv.Applier, "%s", plan.SkippedApply(object.NamespaceID(name), why.Error())).Because(why))
+}
+
+// lacks adds the error about a namespace that nobody makes, since those who need it may not.
+func (d *declared) lacks(name string, who object.Sync) {
+	d.errors = append(d.errors, knv.New(knv.InsufficientRights,
+		"failed to apply %s: %s may not create it, so that this RootSync waits until somebody else does: create or declare the namespace, "+
+			"or give that account a role that may, by spec.override.roleRefs", object.NamespaceID(name), who.User()))
 }
 
 // waitedEnough says whether claims should have been written by now.
@@ -147,7 +161,8 @@ func (d *declared) held() []schema.GroupKind {
 
 // same says whether the engine was told the same already.
 func (d *declared) same(o *declared) bool {
-	return d != nil && d.content == o.content && sameSettings(d.settings, o.settings) && slices.Equal(d.owned, o.owned) && slices.Equal(d.withheld, o.withheld)
+	return d != nil && d.content == o.content && sameSettings(d.settings, o.settings) && slices.Equal(d.owned, o.owned) && slices.Equal(d.withheld, o.withheld) &&
+		slices.EqualFunc(d.errors, o.errors, func(a, b *knv.Error) bool { return a.Text == b.Text })
 }
 
 // sameSettings compares what the engine goes by.
@@ -173,51 +188,4 @@ func (r *runner) guard(settings spec.Settings) func([]object.ID, []object.Declar
 			return err == nil && live != nil && namespaces.Along(live)
 		}), now)
 	}
-}
-
-// owner says which RootSync may have an object.
-func (s *Syncer) owner(id object.ID) object.Sync {
-	if !id.IsNamespace() {
-		return s.declarers.owner(id)
-	}
-	ruling, err := s.spaces.ruling(s.base, id.Name)
-	if err != nil {
-		return ""
-	}
-	return ruling.Owner
-}
-
-// usersFor says who else uses a Namespace, or the kind that a CRD defines.
-func (s *Syncer) usersFor(sync object.Sync) func(object.ID) []string {
-	return func(id object.ID) []string {
-		if !id.IsNamespace() {
-			return s.usersOfCRD(id, sync)
-		}
-		ruling, err := s.spaces.ruling(s.base, id.Name)
-		if err != nil {
-			return []string{"nobody knows whom: " + err.Error()}
-		}
-		fate, users := ruling.FateOf(sync)
-		if fate != namespaces.Keep {
-			return nil
-		}
-		return users
-	}
-}
-
-// usersOfCRD are the RootSyncs that declare objects of what a CRD defines, or still have some.
-func (s *Syncer) usersOfCRD(id object.ID, but object.Sync) []string {
-	kinds := s.o.Kinds.Current()
-	if kinds == nil {
-		return nil
-	}
-	kind, served := definedBy(id, kinds)
-	if !served {
-		return nil
-	}
-	var out []string
-	for _, other := range s.declarers.users(kind.GroupKind(), but) {
-		out = append(out, "RootSync "+string(other))
-	}
-	return out
 }

@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,14 +23,15 @@ type declarers struct {
 	of    map[object.ID][]object.Sync
 	has   map[object.Sync]sets.Set[object.ID]
 	since map[object.Sync]time.Time
-	// keeps are the kinds of what is in the inventory of a RootSync, declared or not.
-	keeps map[object.Sync]sets.Set[schema.GroupKind]
+	// keeps is what is in the inventory of a RootSync, declared or not, in order, and keepsKinds its kinds.
+	keeps      map[object.Sync][]object.ID
+	keepsKinds map[object.Sync]sets.Set[schema.GroupKind]
 }
 
 func newDeclarers() *declarers {
 	return &declarers{
 		of: map[object.ID][]object.Sync{}, has: map[object.Sync]sets.Set[object.ID]{}, since: map[object.Sync]time.Time{},
-		keeps: map[object.Sync]sets.Set[schema.GroupKind]{},
+		keeps: map[object.Sync][]object.ID{}, keepsKinds: map[object.Sync]sets.Set[schema.GroupKind]{},
 	}
 }
 
@@ -68,14 +70,37 @@ func (d *declarers) older(a, b object.Sync) int {
 	return cmp.Or(d.since[a].Compare(d.since[b]), cmp.Compare(a, b))
 }
 
-// owner is the oldest RootSync that declares an object; empty if none does.
-func (d *declarers) owner(id object.ID) object.Sync {
+// list are the RootSyncs that declare an object, the oldest first. It must not be changed.
+func (d *declarers) list(id object.ID) []object.Sync {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	if list := d.of[id]; len(list) > 0 {
-		return list[0]
+	return d.of[id]
+}
+
+// syncs are the RootSyncs that declare or have something, by name.
+func (d *declarers) syncs() []object.Sync {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	out := sets.KeySet(d.has)
+	return sets.List(out.Union(sets.KeySet(d.keeps)))
+}
+
+// having are the objects that a RootSync declares, or has in its inventory, in order.
+func (d *declarers) having(s object.Sync, match func(object.ID) bool) []object.ID {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	out := sets.New[object.ID]()
+	for id := range d.has[s] {
+		if match(id) {
+			out.Insert(id)
+		}
 	}
-	return ""
+	for _, id := range d.keeps[s] {
+		if match(id) {
+			out.Insert(id)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(out), object.ID.Compare)
 }
 
 // kinds are those of which a RootSync declares objects.
@@ -89,33 +114,18 @@ func (d *declarers) kinds(s object.Sync) sets.Set[schema.GroupKind] {
 	return out
 }
 
-// keep says of which kinds a RootSync has objects from now on, and returns of which it has
-// none any more.
-func (d *declarers) keep(s object.Sync, kinds sets.Set[schema.GroupKind]) (no sets.Set[schema.GroupKind]) {
+// keep says which objects a RootSync has from now on, and returns of which kinds it has none any more.
+func (d *declarers) keep(s object.Sync, ids []object.ID) (no sets.Set[schema.GroupKind]) {
+	kinds := sets.New[schema.GroupKind]()
+	for _, id := range ids {
+		kinds.Insert(id.GroupKind())
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	no = d.keeps[s].Difference(kinds)
-	if d.keeps[s] = kinds; len(kinds) == 0 {
+	no = d.keepsKinds[s].Difference(kinds)
+	if d.keeps[s], d.keepsKinds[s] = ids, kinds; len(ids) == 0 {
 		delete(d.keeps, s)
+		delete(d.keepsKinds, s)
 	}
 	return no
-}
-
-// users are the RootSyncs beside one that declare objects of a kind, or have some that
-// could not go yet: they would go with their kind.
-func (d *declarers) users(gk schema.GroupKind, but object.Sync) []object.Sync {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	users := sets.New[object.Sync]()
-	for s, kinds := range d.keeps {
-		if kinds.Has(gk) {
-			users.Insert(s)
-		}
-	}
-	for s, ids := range d.has {
-		if !users.Has(s) && slices.ContainsFunc(ids.UnsortedList(), func(id object.ID) bool { return id.GroupKind() == gk }) {
-			users.Insert(s)
-		}
-	}
-	return sets.List(users.Delete(but))
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
@@ -31,22 +30,22 @@ func TestDeclarers_theOldestHasIt(t *testing.T) {
 		if diff := cmp.Diff(2, len(told)); diff != "" {
 			t.Errorf("who hears of the last: %v", told)
 		}
-		if got := d.owner(x); got != "old" {
-			t.Errorf("%v: %s has it", order, got)
+		if diff := cmp.Diff([]object.Sync{"old", "mid", "new"}, d.list(x)); diff != "" {
+			t.Errorf("%v: %s", order, diff)
 		}
 		if diff := cmp.Diff(map[object.Sync][]object.ID{"mid": {x}, "new": {x}}, d.set("old", ages["old"], sets.New(y))); diff != "" {
 			t.Error(diff)
 		}
-		if got := d.owner(x); got != "mid" {
-			t.Errorf("%v: then %s has it", order, got)
+		if diff := cmp.Diff([]object.Sync{"mid", "new"}, d.list(x)); diff != "" {
+			t.Errorf("%v, then: %s", order, diff)
 		}
-		if diff := cmp.Diff([]object.Sync{"old"}, d.users(schema.GroupKind{Kind: "Secret"}, "new")); diff != "" {
+		if diff := cmp.Diff([]object.ID{y}, d.having("old", func(id object.ID) bool { return id.Kind == "Secret" })); diff != "" {
 			t.Error(diff)
 		}
 		for _, s := range order {
 			d.set(s, time.Time{}, nil)
 		}
-		if d.owner(x) != "" || d.owner(y) != "" || len(d.of)+len(d.has)+len(d.since) > 0 {
+		if len(d.list(x)) > 0 || len(d.list(y)) > 0 || len(d.of)+len(d.has)+len(d.since) > 0 {
 			t.Errorf("%v: something is left: %v", order, d.of)
 		}
 	}
@@ -54,19 +53,20 @@ func TestDeclarers_theOldestHasIt(t *testing.T) {
 
 func TestDeclarers_whatCouldNotGo(t *testing.T) {
 	t.Parallel()
-	widget := schema.GroupKind{Group: "example.com", Kind: "Widget"}
+	widget := object.ID{Group: "example.com", Kind: "Widget", Name: "w"}
+	all := func(object.ID) bool { return true }
 	d := newDeclarers()
-	d.keep("a", sets.New(widget))
-	if diff := cmp.Diff([]object.Sync{"a"}, d.users(widget, "b")); diff != "" {
+	d.keep("a", []object.ID{widget})
+	if diff := cmp.Diff([]object.ID{widget}, d.having("a", all)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]object.Sync{}, d.users(widget, "a")); diff != "" {
+	if diff := cmp.Diff([]object.Sync{"a"}, d.syncs()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(sets.New(widget), d.keep("a", nil)); diff != "" {
+	if diff := cmp.Diff(sets.New(widget.GroupKind()), d.keep("a", nil)); diff != "" {
 		t.Error(diff)
 	}
-	if len(d.keeps) > 0 || len(d.users(widget, "b")) > 0 {
+	if len(d.keeps)+len(d.keepsKinds) > 0 || len(d.having("a", all)) > 0 {
 		t.Errorf("something is left: %v", d.keeps)
 	}
 }

@@ -118,6 +118,7 @@ func TestOwnCluster(t *testing.T) {
 	t.Run("what Config Sync has left is taken over and not written", func(t *testing.T) { l.on(t).takesOver() })
 	t.Run("an API whose server comes later, and goes", func(t *testing.T) { l.on(t).aggregates() })
 	t.Run("who gets no answer from its source after a start keeps its objects", func(t *testing.T) { l.on(t).hanging() })
+	t.Run("rights are asked for only where RootSyncs contend", func(t *testing.T) { l.on(t).reviewed() })
 	t.Run("a scope that shrinks and grows", func(t *testing.T) { l.on(t).bounded() })
 	t.Run("claims that are switched off", func(t *testing.T) { l.on(t).unclaimed() })
 	t.Run("Config Sync that comes to run beside it ends it", func(t *testing.T) { l.on(t).beside() })

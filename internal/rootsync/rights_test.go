@@ -116,3 +116,43 @@ func (l *ledger) mustNameRoles() {
 	l.start(leaderless)
 	l.synced("ra", kept)
 }
+
+// reviews are the questions of what an account may do.
+func (l *ledger) reviews() (n int) {
+	l.t.Helper()
+	events, err := l.log.Events()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.ObjectRef != nil && e.ObjectRef.Resource == "selfsubjectaccessreviews" {
+			n++
+		}
+	}
+	return n
+}
+
+// reviewed has a RootSync with roles apply a thousand objects, of which another one declares a few later.
+func (l *ledger) reviewed() {
+	const objects, handful = 1000, 8
+	all := "  override: {roleRefs: [{kind: ClusterRole, name: cluster-admin}]}"
+	before := l.reviews()
+	l.Apply(l.t, "", l.long(ns("rb")))
+	older := l.syncOf("rv", ns("rv")+ns("rb")+many("rv", objects, "m", "1"), all)
+	if n := l.reviews() - before; n > handful {
+		l.t.Errorf("to apply %d objects that nobody else declares it has asked %d times what it may do", objects, n)
+	}
+	before = l.reviews()
+	l.commit("rw", "x.yaml", many("rv", objects/2, "m", "2")+cm("rv", "own", "1"))
+	l.sync("rw", all)
+	l.says("rw", "KNV1060: ")
+	l.value("rv/own", "1")
+	// Once for all ConfigMaps of the namespace, and again while the binding is new and the objects are contested.
+	if n := l.reviews() - before; n > 5*handful {
+		l.t.Errorf("about %d objects that both declare they have asked %d times", objects/2, n)
+	}
+	l.deleted("rw")
+	l.synced("rv", older)
+	l.annotate("rv", foreground)
+	l.deleted("rv")
+}

@@ -16,6 +16,7 @@ import (
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
@@ -128,21 +129,16 @@ func (r *runner) run(ctx context.Context) {
 // pass brings everything in line with what is known now, and returns when to look again
 // if nothing happens; 0 for never.
 func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.Duration {
+	if !r.s.arrived(ctx) {
+		return r.s.o.Pauses.SyncAgain
+	}
 	settings, invalid := spec.Read(rs)
 	if invalid == nil {
 		invalid = r.s.refuses(settings)
 	}
+	r.s.setAdmin(r.sync, invalid == nil && len(settings.Roles) == 0)
 	facts := report.Facts{Sync: r.sync, Generation: rs.Generation, Suspended: settings.Suspended}
-	var err error
-	switch {
-	case rs.DeletionTimestamp != nil:
-		err = r.remove(ctx, rs, settings, &facts)
-	case invalid != nil:
-		facts.Stalled = &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: invalid}
-		err = r.undecided(ctx, rs)
-	default:
-		err = r.advance(ctx, rs, settings, &facts)
-	}
+	err := r.act(ctx, rs, settings, invalid, &facts)
 	if ctx.Err() != nil {
 		return 0 // it ends in the middle of something
 	}
@@ -160,6 +156,21 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 		after = r.s.o.Pauses.SyncAgain
 	}
 	return after
+}
+
+// act does what is to be done about a RootSync, and says in the facts how far it has come.
+func (r *runner) act(ctx context.Context, rs *configsyncv1beta1.RootSync, settings spec.Settings, invalid *knv.Error, facts *report.Facts) error {
+	away := r.s.Home(ctx)
+	switch {
+	case away != nil:
+		return r.away(ctx, rs, away, facts)
+	case rs.DeletionTimestamp != nil:
+		return r.remove(ctx, rs, settings, facts)
+	case invalid != nil:
+		facts.Stalled = &report.Stalled{Reason: configsyncv1beta1.ReasonValidation, Err: invalid}
+		return r.undecided(ctx, rs)
+	}
+	return r.advance(ctx, rs, settings, facts)
 }
 
 func (r *runner) measure(f report.Facts) {

@@ -39,6 +39,8 @@ type spaces struct {
 	claims func() bool
 	// scope is that of the configuration.
 	scope func() scope.Scope
+	// rights are those in a namespace that exists, or does not.
+	rights func(name string, exists bool) namespaces.Rights
 	// changed tells that a RootSync has to look at a namespace again. It does not block.
 	changed func(object.Sync, string)
 	// protection tells that what keeps a namespace from being deleted has changed. It does
@@ -46,11 +48,17 @@ type spaces struct {
 	protection func(string)
 	// scoped tells that a namespace has come into the scope, or left it. It does not block.
 	scoped func(string)
+	// home is told of the namespace of RootSyncs when it comes, and when there is another answer whether RootSyncs may be
+	// synced: was is the last one. It does not block.
+	home func(live *metav1.PartialObjectMetadata, was, is error)
 	// protected is what protection tells of, as it was the last time, and outside the
 	// namespaces that were out of scope then. Only Reconcile has them, of which one runs at a
 	// time.
 	protected map[string]string
 	outside   sets.Set[string]
+	// at is the UID of the namespace of RootSyncs, and away its last answer.
+	at   types.UID
+	away error
 
 	trigger trigger.Trigger
 }
@@ -80,13 +88,16 @@ func (s *spaces) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, err
 	}
 	s.protects(live, req.Name)
+	if req.Name == object.SyncNamespace {
+		s.homes(live)
+	}
 	in := s.bounds(live, req.Name)
 	stakes := s.registry.Stakes(req.Name)
 	defer s.tell(live, stakes, req.Name)
-	if live == nil || !in || !s.claims() || !s.registry.Complete() {
+	if live == nil || !in || !s.claims() || !s.registry.Complete() || s.away != nil {
 		return reconcile.Result{}, nil
 	}
-	ruling, err := namespaces.Judge(live, stakes, s.clock.Now())
+	ruling, err := namespaces.Judge(live, stakes, s.rights(req.Name, true), s.clock.Now())
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Nobody acts on a namespace")
 		return reconcile.Result{RequeueAfter: asleep}, nil
@@ -110,6 +121,19 @@ func (s *spaces) write(ctx context.Context, name string, claims *ownership.Write
 		return fmt.Errorf("write the claims on namespace %s: %w", name, err)
 	}
 	return nil
+}
+
+// homes takes in what has become of the namespace of RootSyncs.
+func (s *spaces) homes(live *metav1.PartialObjectMetadata) {
+	if live == nil {
+		s.at = ""
+		return
+	}
+	was, is, at := s.away, namespaces.Home(live), s.at
+	s.away, s.at = is, live.UID
+	if at != live.UID || (was == nil) != (is == nil) || was != nil && was.Error() != is.Error() {
+		s.home(live, was, is)
+	}
 }
 
 // protecting are the labels that keep a namespace from being deleted.
@@ -191,6 +215,19 @@ func (s *spaces) ask(names []string) {
 	}
 }
 
+// askAll has all namespaces looked at again.
+func (s *spaces) askAll(ctx context.Context) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	if err := s.client.List(ctx, list); err != nil {
+		ctrl.Log.Error(err, "Namespaces cannot be listed") // from a cache
+		return
+	}
+	for i := range list.Items {
+		s.trigger.Ask(list.Items[i].Name, 0)
+	}
+}
+
 // ruling says whose a namespace is now.
 func (s *spaces) ruling(ctx context.Context, name string) (namespaces.Ruling, error) {
 	live, err := s.live(ctx, name)
@@ -205,7 +242,7 @@ func (s *spaces) ruling(ctx context.Context, name string) (namespaces.Ruling, er
 	if !s.claims() {
 		return namespaces.Alone(o, stakes), nil
 	}
-	return namespaces.Judge(o, stakes, s.clock.Now())
+	return namespaces.Judge(o, stakes, s.rights(name, live != nil), s.clock.Now())
 }
 
 // below says whether an object would be in a namespace that is below another in a tree:

@@ -37,6 +37,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/render"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/rights"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/source/git"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/watch"
@@ -81,6 +82,7 @@ type Syncer struct {
 	registry   *namespaces.Registry
 	spaces     *spaces
 	declarers  *declarers
+	rights     *rights.Rights
 	identities *identity.Keeper
 	hub        *watch.Hub
 	sources    *source.Cache
@@ -109,8 +111,16 @@ func New(o Options) *Syncer {
 		renderer: render.New(render.Options{Clock: o.Clock, Program: o.Program}),
 		runners:  map[object.Sync]*runner{}, started: make(chan struct{}), meters: newMeters(),
 	}
-	s.identities = identity.NewKeeper(s.client, func() bool { return !o.config().RequireRoleRefs }, func(about runtime.Object, reason, action, note string) {
-		s.say(about, []event{{corev1.EventTypeWarning, reason, action, note}})
+	s.rights = rights.New(rights.Options{
+		Ask: rights.Review(o.REST, o.Kinds.Current), Use: s.use, Changed: s.rightChanged, Clock: o.Clock, Pauses: o.Pauses,
+	})
+	s.identities = identity.NewKeeper(s.client, identity.Options{
+		Admins: func() bool { return !o.config().RequireRoleRefs },
+		Warn: func(about runtime.Object, reason, action, note string) {
+			s.say(about, []event{{corev1.EventTypeWarning, reason, action, note}})
+		},
+		Home:  s.homeNow,
+		Bound: s.rights.Bound,
 	})
 	s.hub = watch.New(watch.Options{
 		Dynamic: o.Dynamic, Metadata: o.Metadata, Kinds: o.Kinds.Current, Changed: s.observed, Synced: s.kindObserved,
@@ -118,7 +128,7 @@ func New(o Options) *Syncer {
 	s.spaces = &spaces{
 		client: s.client, registry: s.registry, clock: o.Clock, changed: s.namespaceChanged, protection: s.protectionChanged,
 		claims: func() bool { return *o.config().Claims },
-		scope:  o.scope, scoped: s.scopeChanged,
+		scope:  o.scope, scoped: s.scopeChanged, rights: s.rightsIn, home: s.homeChanged,
 		protected: map[string]string{}, outside: sets.New[string](),
 	}
 	return s
@@ -176,6 +186,7 @@ func (s *Syncer) run(ctx context.Context) error {
 	s.registry.Expect(names...)
 	s.stakesChanged(nil)
 	s.base = ctx
+	s.running.Go(func() { s.rights.Run(ctx) })
 	close(s.started)
 	timer := s.o.Clock.NewTimer(s.o.Pauses.StakesPatience)
 	defer timer.Stop()

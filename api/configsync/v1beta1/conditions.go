@@ -58,6 +58,8 @@ const (
 	ReasonNamespacesExist = "NamespacesExist"
 	// ReasonDeclaredTwice says that another RootSync declares a namespace as well.
 	ReasonDeclaredTwice = "DeclaredTwice"
+	// ReasonNamespaceInTree says that the namespace of RootSyncs is below another one in a tree of namespaces.
+	ReasonNamespaceInTree = "NamespaceInTree"
 	// ReasonSuspended says that the annotation holdfast.dev/suspend is set.
 	ReasonSuspended = "SuspendedByAnnotation"
 )

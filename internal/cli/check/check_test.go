@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -90,6 +91,25 @@ func TestInstallation(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestHome(t *testing.T) {
+	t.Parallel()
+	const text = ": the namespace config-management-system is below shop in a tree of namespaces, so that whoever administers shop could act as any RootSync: nothing is synced until it is in no tree"
+	away := &namespaces.InTreeError{Above: "shop"}
+	for _, tt := range []struct {
+		name string
+		f    facts
+		want string
+	}{
+		{"in no tree", facts{}, ""},
+		{"below another", facts{home: away}, "Warning" + text},
+		{"below another, and Holdfast is there", facts{home: away, holdfast: &v1alpha1.Holdfast{}}, "Problem" + text},
+	} {
+		if diff := cmp.Diff(tt.want, brief(home(&tt.f))); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
 	}
 }
 

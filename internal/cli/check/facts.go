@@ -27,6 +27,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rivals"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
 // facts are what was read of a cluster. What could not be read is as if it were not there,
@@ -54,6 +56,8 @@ type facts struct {
 	// leaf is the serving certificate; nil where it is not there or may not be read.
 	leaf       *x509.Certificate
 	namespaces map[string]map[string]string
+	// home is what is wrong with the namespace of RootSyncs; nil if nothing is, or it does not exist.
+	home error
 	// plurals are the resources of custom kinds.
 	plurals map[schema.GroupKind]string
 	// operated counts the protected pods that custom resources control.
@@ -210,6 +214,9 @@ func (r *reader) spaces(ctx context.Context, f *facts) {
 	f.namespaces = make(map[string]map[string]string, len(list.Items))
 	for i := range list.Items {
 		f.namespaces[list.Items[i].Name] = list.Items[i].Labels
+		if list.Items[i].Name == object.SyncNamespace {
+			f.home = namespaces.Home(&list.Items[i])
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package check
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 )
 
 // The versions of Kubernetes: oldest is the first with what Holdfast stands on, and it is
@@ -82,6 +84,19 @@ func installation(f *facts, plugin string) []Finding {
 	}
 	out = append(out, conditions(f.holdfast.Status.Conditions)...)
 	return append(out, replicas(f)...)
+}
+
+// home says what is wrong with the namespace of RootSyncs.
+func home(f *facts) []Finding {
+	var e *namespaces.InTreeError
+	if !errors.As(f.home, &e) {
+		return nil
+	}
+	level := Warning
+	if f.holdfast != nil {
+		level = Problem
+	}
+	return []Finding{{Installation, level, e.Problem(), e.Remedy()}}
 }
 
 // conditions are what Holdfast says is wrong.

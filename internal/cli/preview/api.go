@@ -27,6 +27,8 @@ type API struct {
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 	Reviews  authorizationclient.SelfSubjectAccessReviewInterface
+	// Access asks about other accounts than that of the user.
+	Access authorizationclient.SubjectAccessReviewInterface
 }
 
 var dryRun = []string{metav1.DryRunAll}

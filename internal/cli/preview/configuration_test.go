@@ -36,7 +36,7 @@ func TestJudge_byTheConfiguration(t *testing.T) {
 			in.Unclaimed = tt.unclaimed
 			l := &look{Input: in, spaces: in.judge(map[string]space{"n": namespaceOf(t, "-")})}
 			for _, id := range ids("n n/a") {
-				if f := l.facts(id, true, nil); f.OutOfScope == tt.writes {
+				if f := l.facts(id, true, true, nil); f.OutOfScope == tt.writes {
 					t.Errorf("%s: out of scope is %t", id, f.OutOfScope)
 				}
 			}

@@ -61,7 +61,7 @@ func (l *look) declared(ctx context.Context, id object.ID) Change {
 
 // decide does what the engine would, as a dry run.
 func (t *trial) decide(ctx context.Context, want decide.Want) Change {
-	f := t.facts(t.id, !want.Disabled, t.declared.Object.GetLabels())
+	f := t.facts(t.id, !want.Disabled, t.have != nil, t.declared.Object.GetLabels())
 	if t.have != nil {
 		t.seen = live.Of(t.id, t.have)
 		f.Seen = t.seen

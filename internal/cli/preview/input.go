@@ -37,7 +37,12 @@ type Input struct {
 	// that no claims are.
 	Scope     scope.Scope
 	Unclaimed bool
-	Now       time.Time
+	// Admin says that the RootSync names no roles: its account is cluster-admin.
+	Admin bool
+	Now   time.Time
+
+	// may asks for the right of a RootSync to an object; nil if each has every right.
+	may func(who object.Sync, id object.ID, exists bool) object.Right
 }
 
 // Other is another RootSync.
@@ -45,6 +50,8 @@ type Other struct {
 	Sync     object.Sync
 	Created  time.Time
 	Explicit bool
+	// Admin says that it names no roles.
+	Admin bool
 	// Has is its inventory.
 	Has map[object.ID]bool
 }
@@ -85,24 +92,21 @@ func (k Kinds) Defines(ids []object.ID) []schema.GroupKind {
 	return out
 }
 
-// users are the RootSyncs that have objects of a kind.
+// users are the RootSyncs that have objects of a kind, and may write any.
 func (in *Input) users(kind schema.GroupKind) []string {
 	var out []string
 	for _, o := range in.Others {
-		for id := range o.Has {
-			if id.GroupKind() == kind {
-				out = append(out, "RootSync "+string(o.Sync))
-				break
-			}
+		ids := in.having(o.Sync, func(id object.ID) bool { return id.GroupKind() == kind })
+		if len(ids) > 0 && in.any(o.Sync, ids) == object.Granted {
+			out = append(out, "RootSync "+string(o.Sync))
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
-// owner is the oldest of the RootSyncs that have an object, or declare it; empty if none
-// does.
-func (in *Input) owner(id object.ID, declared bool) object.Sync {
+// declarers are the RootSyncs that have an object, or declare it, the oldest first.
+func (in *Input) declarers(id object.ID, declared bool) []object.Sync {
 	var all []Other
 	if declared {
 		all = append(all, Other{Sync: in.Sync, Created: in.Created})
@@ -112,10 +116,12 @@ func (in *Input) owner(id object.ID, declared bool) object.Sync {
 			all = append(all, o)
 		}
 	}
-	if len(all) == 0 {
-		return ""
+	slices.SortFunc(all, func(a, b Other) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Sync, b.Sync)) })
+	out := make([]object.Sync, len(all))
+	for i, o := range all {
+		out[i] = o.Sync
 	}
-	return slices.MinFunc(all, func(a, b Other) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Sync, b.Sync)) }).Sync
+	return out
 }
 
 // Action is what would happen to an object.

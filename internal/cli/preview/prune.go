@@ -53,6 +53,7 @@ type Pruning struct {
 
 // Prune says what would become of one object. What is declared is all but that.
 func Prune(ctx context.Context, in *Input, api *API, id object.ID) (*Pruning, error) {
+	rights := in.ask(ctx, api)
 	spaces, notes := in.read(ctx, api)
 	l := &look{Input: in, api: api, spaces: in.judge(spaces), now: map[object.ID]object.Declared{}}
 	kind, served := in.Kinds[id.GroupKind()]
@@ -84,7 +85,7 @@ func Prune(ctx context.Context, in *Input, api *API, id object.ID) (*Pruning, er
 	if p.Action == decide.Delete {
 		p.try(ctx, l, at, going{id: id, at: at, have: have})
 	}
-	if p.Blocker == "" && len(notes) > 0 && id.IsNamespace() {
+	if notes = append(notes, rights.notes()...); p.Blocker == "" && len(notes) > 0 && id.IsNamespace() {
 		p.Unknown = errors.New(notes[0])
 	}
 	return p, nil
@@ -92,7 +93,7 @@ func Prune(ctx context.Context, in *Input, api *API, id object.ID) (*Pruning, er
 
 // pruning decides as the engine does.
 func (l *look) pruning(id object.ID, there bool, seen func(*decide.Facts), needed string) *Pruning {
-	f := l.facts(id, false, nil)
+	f := l.facts(id, false, there, nil)
 	if there {
 		seen(&f)
 	}

@@ -34,8 +34,8 @@ type look struct {
 // or the end of the context.
 func Run(ctx context.Context, in *Input, api *API) (*Result, error) {
 	result := &Result{}
+	rights := in.ask(ctx, api)
 	live, notes := in.read(ctx, api)
-	result.Notes = notes
 	l := &look{Input: in, api: api, spaces: in.judge(live), now: map[object.ID]object.Declared{}}
 	if err := l.guard(); err != nil {
 		return nil, err
@@ -58,6 +58,7 @@ func Run(ctx context.Context, in *Input, api *API) (*Result, error) {
 	result.Changes = l.spaces.claims()
 	result.Changes = append(result.Changes, l.each(ctx, plan.Order(ids), l.declared)...)
 	result.Changes = append(result.Changes, l.prune(ctx, nodes)...)
+	result.Notes = slices.Concat(notes, rights.notes())
 	return result, ctx.Err()
 }
 
@@ -115,9 +116,9 @@ func (l *look) each(ctx context.Context, ids []object.ID, ask func(context.Conte
 
 // facts are what is known of an object beside how it is; labels are those with which it is
 // declared.
-func (l *look) facts(id object.ID, declared bool, labels map[string]string) decide.Facts {
+func (l *look) facts(id object.ID, declared, exists bool, labels map[string]string) decide.Facts {
 	return decide.Facts{
-		ID: id, Sync: l.Sync, Known: true, Looked: true, Owner: l.spaces.owner(id, declared), OutOfScope: !l.spaces.inScope(id, labels),
+		ID: id, Sync: l.Sync, Known: true, Looked: true, Standing: l.spaces.standing(id, declared, exists), OutOfScope: !l.spaces.inScope(id, labels),
 	}
 }
 

@@ -83,7 +83,7 @@ func (in *Input) judge(live map[string]space) *spaces {
 		ruling := namespaces.Alone(o, s.stakes[name])
 		if !in.Unclaimed {
 			var err error
-			if ruling, err = namespaces.Judge(o, s.stakes[name], in.Now); err != nil {
+			if ruling, err = namespaces.Judge(o, s.stakes[name], in.rightsIn(name, o != nil), in.Now); err != nil {
 				s.withheld[name] = err
 				continue
 			}
@@ -125,10 +125,15 @@ func (o *Other) declares(live *metav1.PartialObjectMetadata) bool {
 
 // owner is the RootSync that may have an object.
 func (s *spaces) owner(id object.ID, declared bool) object.Sync {
+	return s.standing(id, declared, true).Owner
+}
+
+// standing is that of the RootSync in the contest for an object.
+func (s *spaces) standing(id object.ID, declared, exists bool) object.Standing {
 	if id.IsNamespace() {
-		return s.rulings[id.Name].Owner
+		return s.rulings[id.Name].Standing(s.in.Sync)
 	}
-	return s.in.owner(id, declared)
+	return object.Stand(s.in.Sync, s.in.declarers(id, declared), func(who object.Sync) object.Right { return s.in.right(who, id, exists) })
 }
 
 // inScope says whether the configuration lets RootSyncs write an object. One whose namespace
@@ -173,7 +178,7 @@ func (s *spaces) inUse(id object.ID) string {
 		return plan.StillInUse(id, false, []string{"nobody knows whom: " + s.withheld[id.Name].Error()})
 	}
 	own := slices.ContainsFunc(s.in.Declared, func(d object.Declared) bool { return d.Object.GetNamespace() == id.Name })
-	fate, users := s.rulings[id.Name].FateOf(s.in.Sync)
+	fate, users, _ := s.rulings[id.Name].FateOf(s.in.Sync)
 	if fate != namespaces.Keep {
 		users = nil
 	}

@@ -189,7 +189,8 @@ func TestInput_owner(t *testing.T) {
 			t.Parallel()
 			in := inputOf(t, "", "", tt.others)
 			in.Created = day(tt.created)
-			if got := in.owner(one, tt.declared); got != tt.want {
+			s := in.judge(nil)
+			if got := s.owner(one, tt.declared); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

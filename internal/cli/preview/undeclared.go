@@ -107,7 +107,7 @@ func (l *look) undeclared(ctx context.Context, g going, needed string) Change {
 	if g.unread != nil {
 		return as(Unknown, g.unread.Error())
 	}
-	f := l.facts(g.id, false, nil)
+	f := l.facts(g.id, false, g.have != nil, nil)
 	if g.have != nil {
 		f.Seen = live.Of(g.id, g.have)
 	}

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -17,6 +19,7 @@ import (
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/cli/connect"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 )
 
 // looked is what was read; a kind that is not served has no objects.
@@ -29,6 +32,8 @@ type looked struct {
 	hierarchies []hncv1alpha2.HierarchyConfiguration
 	anchors     []hncv1alpha2.SubnamespaceAnchor
 	syncs       []configsyncv1beta1.RootSync
+	// home is what is wrong with the namespace of RootSyncs; nil if nothing is, or nobody could look.
+	home error
 	// problems are what could not be read.
 	problems []string
 }
@@ -67,6 +72,11 @@ func look(ctx context.Context, client dynamic.Interface) (*looked, error) {
 			}
 		})
 	}
+	all.Go(func() {
+		if o, err := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, configsyncv1beta1.Namespace, metav1.GetOptions{}); err == nil {
+			l.home = namespaces.Home(o)
+		}
+	})
 	all.Wait()
 	for i := range holdfasts {
 		if holdfasts[i].Name == v1alpha1.HoldfastName {

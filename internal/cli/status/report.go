@@ -48,6 +48,9 @@ func (l *looked) report() *Report {
 	} {
 		r.Features = append(r.Features, Feature{Name: f.name, Mode: modes[f.name], Scope: scopes[f.name], State: f.state})
 	}
+	if l.home != nil {
+		r.Problems = append(r.Problems, l.home.Error())
+	}
 	r.Problems = append(r.Problems, l.problems...)
 	return r
 }

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,9 +54,11 @@ func TestReport(t *testing.T) {
 			named("s", "new", "{}"), named("s", "older", "{}")),
 		templates: read[v1alpha1.ServiceAccountTemplate](t, named("", "a", "{accounts: 5, pending: 1, conflicts: 2}"), named("", "b", "{errors: 1}")),
 		problems:  []string{"you may not list something"},
+		home:      errors.New("the namespace of RootSyncs is in a tree"),
 	}
 	want := `1 False
 ! CertificateValid: Expired: it has ended
+! the namespace of RootSyncs is in a tree
 ! you may not list something
 deletion Enforce 2 ResourceDeletionProtections select 7 objects; 1 of them do not protect all that they select: b; 2 DeletionOverrides active; 1 DeletionOverrides pending
 eviction  2 EvictionPolicies, for which 3 pods wait

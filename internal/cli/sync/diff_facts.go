@@ -68,8 +68,8 @@ func about(ctx context.Context, client dynamic.Interface, name string) (*known, 
 		if all[i].Name == name {
 			continue
 		}
-		settings, _ := spec.Read(&all[i]) // what is wrong with it says nothing of this one
-		other := preview.Other{Sync: settings.Sync, Created: all[i].CreationTimestamp.Time, Explicit: settings.ExplicitNamespaces, Has: map[object.ID]bool{}}
+		settings, invalid := spec.Read(&all[i]) // what is wrong with it says nothing of this one
+		other := preview.Other{Sync: settings.Sync, Created: all[i].CreationTimestamp.Time, Explicit: settings.ExplicitNamespaces, Admin: invalid == nil && len(settings.Roles) == 0, Has: map[object.ID]bool{}}
 		for _, id := range idsIn(inventories[all[i].Name]) {
 			other.Has[id] = true
 		}
@@ -177,5 +177,5 @@ func (c *client) api() (*preview.API, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &preview.API{Dynamic: whole, Metadata: metadata, Reviews: reviews.SelfSubjectAccessReviews()}, nil
+	return &preview.API{Dynamic: whole, Metadata: metadata, Reviews: reviews.SelfSubjectAccessReviews(), Access: reviews.SubjectAccessReviews()}, nil
 }

@@ -17,7 +17,7 @@ import (
 
 // facts are what is known of an object now.
 func (e *Engine) facts(it *item) decide.Facts {
-	f := decide.Facts{ID: it.id, Sync: e.o.Sync, Wrote: it.wrote, Lagging: it.told == it.toldAt, Owner: e.o.Owner(it.id)}
+	f := decide.Facts{ID: it.id, Sync: e.o.Sync, Wrote: it.wrote, Lagging: it.told == it.toldAt, Standing: e.o.Standing(it.id)}
 	f.Seen, f.Known = e.o.Live.Seen(it.id)
 	// What was answered counts where the watch cannot tell, for a while.
 	if f.Seen == nil && (it.looked || !f.Known && it.answer != nil && e.after(it.answered, e.o.Pauses.UnwatchedLook) > 0) {
@@ -65,6 +65,8 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 	switch v.Action {
 	case decide.Wait:
 		return e.wait(it, f)
+	case decide.Ask:
+		e.unanswered(it)
 	case decide.Look:
 		return e.unlessPaused(it, e.look(it, f))
 	case decide.Abandon:
@@ -83,6 +85,18 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 		e.finish(it, gone, nil)
 	}
 	return nil
+}
+
+// unanswered waits for an answer that somebody else has asked for, and reports an error if there is none.
+func (e *Engine) unanswered(it *item) {
+	err := e.o.Unanswered()
+	switch {
+	case err == nil: // the answer wakes it
+	case it.isDeclared():
+		e.finish(it, failed, knv.New(knv.APIServer, "failed to apply %s: %v", it.id, err).About(it.about).Because(err))
+	default:
+		e.finish(it, kept, knv.New(knv.APIServer, "%s", e.removing(it.id, err)).About(it.about).Because(err))
+	}
 }
 
 // handOver waits until the other has taken the object over, and tells people only if that

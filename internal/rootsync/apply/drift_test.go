@@ -87,12 +87,12 @@ func TestEngine_twoThatWantOneObject(t *testing.T) {
 	r := newRig(t)
 	ns := r.e.Namespace(t)
 	older := func(o *apply.Options) {
-		o.Owner = func(id object.ID) object.Sync {
+		o.Standing = ownedBy(func(id object.ID) object.Sync {
 			if id.Name == "x" {
 				return "older"
 			}
 			return o.Sync
-		}
+		})
 	}
 	a, b := r.start("older", older), r.start("younger", older)
 	b.Set(timed(declared(t, configMap(ns, "x", "b"), configMap(ns, "own", "b")), "b1", "5s"))
@@ -115,7 +115,7 @@ func TestEngine_twoThatWantOneObject(t *testing.T) {
 	}
 
 	t.Log("nobody knows which is older")
-	unknown := func(o *apply.Options) { o.Owner = nil }
+	unknown := func(o *apply.Options) { o.Standing = nil }
 	c, d := r.start("one", unknown), r.start("two", unknown)
 	c.set("c1", configMap(ns, "z", "c"))
 	if got := errorsOf(d.set("d1", configMap(ns, "z", "d"))); len(got) != 1 {
@@ -129,14 +129,14 @@ func TestEngine_twoThatWantOneObject(t *testing.T) {
 	a.stop()
 	took := make(chan struct{})
 	e := r.start("third", func(o *apply.Options) {
-		o.Owner = func(object.ID) object.Sync {
+		o.Standing = ownedBy(func(object.ID) object.Sync {
 			select {
 			case <-took:
 				return "third"
 			default:
 				return "older"
 			}
-		}
+		})
 	})
 	e.Set(timed(declared(t, configMap(ns, "x", "e")), "e1", "5s"))
 	e.settled("e1")

@@ -62,11 +62,17 @@ func New(o Options) *Engine {
 	if o.Inventory == nil {
 		o.Inventory = o.Client
 	}
-	if o.Owner == nil {
-		o.Owner = func(object.ID) object.Sync { return "" }
+	if o.Standing == nil {
+		o.Standing = func(object.ID) object.Standing { return object.Standing{} }
+	}
+	if o.Unanswered == nil {
+		o.Unanswered = func() error { return nil }
+	}
+	if o.Forbidden == nil {
+		o.Forbidden = func(object.ID) {}
 	}
 	if o.InUse == nil {
-		o.InUse = func(object.ID) []string { return nil }
+		o.InUse = func(object.ID) ([]string, bool) { return nil, false }
 	}
 	if o.InScope == nil {
 		o.InScope = func(object.ID, map[string]string) bool { return true }

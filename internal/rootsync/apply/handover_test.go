@@ -38,7 +38,7 @@ func TestEngine_whatIsHandedOverIsRememberedUntilItIsTakenOver(t *testing.T) {
 			ns := r.e.Namespace(t)
 			from, to := object.Sync(ns+"-from"), object.Sync(ns+"-to")
 			known := &registry{syncs: []object.Sync{from, to}, all: map[object.Sync]map[object.ID]bool{}}
-			owned := func(o *apply.Options) { o.Owner = known.owner }
+			owned := func(o *apply.Options) { o.Standing = ownedBy(known.owner) }
 			before, after := declared(t, configMap(ns, "x", "v")), declared(t, configMap(ns, "x", "w"))
 			x := before[0].ID()
 			known.declare(from, before)
@@ -113,12 +113,12 @@ func TestEngine_aNamespaceThatIsItsOwnAfterAllKeepsItsMark(t *testing.T) {
 	})
 	var nobodys atomic.Bool
 	e := r.start(sync, func(o *apply.Options) {
-		o.Owner = func(object.ID) object.Sync {
+		o.Standing = ownedBy(func(object.ID) object.Sync {
 			if nobodys.Load() {
 				return ""
 			}
 			return sync
-		}
+		})
 	})
 	manager := func() string { return r.get("v1/Namespace", "", name).GetAnnotations()[object.AnnotationManager] }
 	along, beside := object.ImplicitNamespace(name), declared(t, configMap(ns, "goes", "v"))

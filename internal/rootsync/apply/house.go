@@ -114,7 +114,7 @@ func (e *Engine) accept(ctx context.Context) error {
 	}
 	all := e.store.IDs()
 	for _, d := range next.Objects {
-		if id := d.ID(); !d.Disabled() && !e.anothers(id) {
+		if id := d.ID(); !d.Disabled() && !e.contested(id) {
 			all = append(all, id)
 		}
 	}
@@ -177,8 +177,15 @@ func (e *Engine) guard(d *Declaration) *knv.Error {
 }
 
 func (e *Engine) anothers(id object.ID) bool {
-	owner := e.o.Owner(id)
+	owner := e.o.Standing(id).Owner
 	return owner != "" && owner != e.o.Sync
+}
+
+// contested reports whether the RootSync does not own an object that it declares, or not yet. It gets into the inventory
+// before it is written.
+func (e *Engine) contested(id object.ID) bool {
+	s := e.o.Standing(id)
+	return s.Owner != e.o.Sync && (s.Owner != "" || s.Lacks || s.Open)
 }
 
 // force puts a declaration into force.

@@ -49,9 +49,13 @@ type Options struct {
 	Clock clock.WithTicker
 	// Pauses between looks at what nobody tells of.
 	Pauses timing.Pauses
-	// Owner is the RootSync that may have an object, of all that declare it; empty if
-	// that is not known. Then another RootSync's object is left to it.
-	Owner func(object.ID) object.Sync
+	// Standing decides the contest for an object. Without an owner another RootSync's object is left to it.
+	Standing func(object.ID) object.Standing
+	// Unanswered returns why the API server does not answer the question on which an open Standing, or InUse, depends; nil
+	// while it has just been asked. Nil stands for never.
+	Unanswered func() error
+	// Forbidden is called when the API server has forbidden to apply an object. Nil if nobody wants to know.
+	Forbidden func(object.ID)
 	// InScope says whether the configuration lets Holdfast write an object; labels are those
 	// with which it is declared, if it is. Nil stands for everywhere.
 	InScope func(id object.ID, labels map[string]string) bool
@@ -59,9 +63,9 @@ type Options struct {
 	// it is looked for before it is made, since copies have no label by which they are seen.
 	// Nil stands for nowhere.
 	Copies func(object.ID) bool
-	// InUse says who else uses a Namespace, or the kind of a CustomResourceDefinition; nil
-	// if nobody does. Those who are named are shown to people.
-	InUse func(object.ID) []string
+	// InUse returns who else uses a Namespace, or the kind of a CustomResourceDefinition, for people; open says that this is
+	// not known yet.
+	InUse func(object.ID) (users []string, open bool)
 	// Occupants are what runs in a namespace and is nobody's; it is asked before the
 	// Namespace goes. Nil if nobody wants to know. They are shown to people.
 	Occupants func(ctx context.Context, namespace string) ([]string, error)

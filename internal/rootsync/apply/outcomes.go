@@ -58,6 +58,9 @@ func (t *task) failed(err error) {
 		t.queue.Add(it.id) // it says nothing about what is declared now
 		return
 	}
+	if apierrors.IsForbidden(err) {
+		t.o.Forbidden(it.id)
+	}
 	it.failures++
 	pause := backoff(it.failures)
 	it.missing = missingNamespace(err)

@@ -85,13 +85,13 @@ func TestEngine_namespacesThatAreInUseStay(t *testing.T) {
 	others := make(chan []string, 1)
 	others <- []string{"RootSync x"}
 	e := r.start("inuse", func(o *apply.Options) {
-		o.InUse = func(id object.ID) []string {
+		o.InUse = func(id object.ID) ([]string, bool) {
 			if id.Name != "inuse-others" {
-				return nil
+				return nil, false
 			}
 			list := <-others
 			others <- list
-			return list
+			return list, false
 		}
 	})
 	all := []string{namespace("inuse-own"), configMap("inuse-own", "a", "v"), namespace("inuse-others"), namespace("inuse-safe")}

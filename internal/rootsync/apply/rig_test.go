@@ -202,12 +202,12 @@ func (r *rig) start(name object.Sync, change func(*apply.Options), kinds ...sche
 	}
 	o := apply.Options{
 		Sync: name, Client: r.counted(""), Kinds: r.kinds.Current, Live: r.hub, Slots: semaphore.NewWeighted(16), Clock: clock.RealClock{}, Pauses: testkit.Pauses(),
-		Owner: func(id object.ID) object.Sync {
+		Standing: ownedBy(func(id object.ID) object.Sync {
 			if id.IsNamespace() {
 				return "" // whose it is would go with the declaration
 			}
 			return name
-		},
+		}),
 	}
 	if change != nil {
 		change(&o)

@@ -50,6 +50,11 @@ func (r *registry) declare(s object.Sync, list []object.Declared) {
 	}
 }
 
+// ownedBy are the standings where each RootSync may write what it owns.
+func ownedBy(owner func(object.ID) object.Sync) func(object.ID) object.Standing {
+	return func(id object.ID) object.Standing { return object.Standing{Owner: owner(id)} }
+}
+
 // Several RootSyncs declare the same objects now and then, others change and delete them,
 // and processes end: each object ends as the oldest RootSync that declares it says, and
 // is in the inventory of that one alone.
@@ -64,7 +69,7 @@ func TestEngine_rivalsAtRandom(t *testing.T) {
 	known := &registry{syncs: []object.Sync{"rival-a", "rival-b", "rival-c"}, all: map[object.Sync]map[object.ID]bool{}}
 	engines, texts := map[object.Sync]*engine{}, map[object.Sync][]string{}
 	for _, s := range known.syncs {
-		engines[s] = r.start(s, func(o *apply.Options) { o.Owner = known.owner })
+		engines[s] = r.start(s, func(o *apply.Options) { o.Standing = ownedBy(known.owner) })
 	}
 	name := func(i int) string { return fmt.Sprint("c", i) }
 	const objects = 12

@@ -50,9 +50,9 @@ func (e *Engine) undeclared(it *item) call {
 	if it.watched {
 		g.Deleted = it.deleted
 	}
-	waits := false
+	waits, open := false, false
 	if !g.Orphan {
-		g.InUse = e.inUse(it.id)
+		g.InUse, open = e.inUse(it.id)
 		g.Refusal, g.Code = e.refusal(it, f)
 		waits, g.Needed = e.needed(it.id)
 	}
@@ -60,6 +60,9 @@ func (e *Engine) undeclared(it *item) call {
 	switch {
 	case v.Action != decide.Delete:
 		return e.common(it, f, v)
+	case open:
+		e.unanswered(it)
+		return nil
 	case waits:
 		return nil // until the others tell
 	}
@@ -91,16 +94,17 @@ func (e *Engine) awaitsDelete(it *item, f decide.Facts) bool {
 	return rest > 0
 }
 
-// inUse says why a Namespace, or a CustomResourceDefinition, has to stay.
-func (e *Engine) inUse(id object.ID) string {
+// inUse says why a Namespace, or a CustomResourceDefinition, has to stay; open that it is not known yet whether it has to.
+func (e *Engine) inUse(id object.ID) (why string, open bool) {
 	if !id.IsNamespace() && !plan.IsCRD(id) {
-		return ""
+		return "", false
 	}
 	own := false
 	for other, it := range e.items {
 		own = own || id.IsNamespace() && other.Namespace == id.Name && it.isDeclared()
 	}
-	return plan.StillInUse(id, own, e.o.InUse(id))
+	users, open := e.o.InUse(id)
+	return plan.StillInUse(id, own, users), open
 }
 
 // refusal is what was answered when the object was asked to go, as long as nothing has

@@ -24,7 +24,7 @@ var id = object.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}
 // as is an object of ours that is as it should be, and what we know and want of it.
 func as(change func(f *Facts, w *Want)) (Facts, Want) {
 	f := Facts{
-		ID: id, Sync: me, Owner: me, Known: true,
+		ID: id, Sync: me, Standing: object.Standing{Owner: me}, Known: true,
 		Seen: &live.Seen{
 			UID: "u", ResourceVersion: "20", Owned: "o", Manager: me.Manager(), Named: me.Manager(), ApplySet: me.ApplySet(),
 			Inventory: me.Inventory(), Stamped: true, Stamps: "s", Version: object.Version{Commit: "c1"},
@@ -78,6 +78,23 @@ func TestDeclared(t *testing.T) {
 		{name: "another RootSync has it that may not", change: func(f *Facts, _ *Want) { f.Seen.Manager, f.Wrote = other.Manager(), nil }, want: Apply},
 		{name: "another RootSync has taken it and may not", change: func(f *Facts, _ *Want) { f.Seen.Manager, f.Seen.Owned = other.Manager(), "p" }, want: Apply, drift: true},
 		{name: "a RepoSync has it", change: func(f *Facts, _ *Want) { f.Owner, f.Wrote, f.Seen.Manager = "", nil, "a" }, want: Apply},
+
+		{
+			name: "another RootSync owns it, since this one may not write it", change: func(f *Facts, _ *Want) { f.Owner, f.Lacks, f.Seen.Manager = other, true, other.Manager() },
+			want: Conflict, code: knv.InsufficientRights,
+			why: "failed to apply ConfigMap, a/x: system:serviceaccount:config-management-system:root-reconciler-shop may not write it, so that this RootSync has no claim on it, " +
+				"and RootSync root-sync owns it: give that account a role that may, by spec.override.roleRefs, or remove the object from the source",
+		},
+		{
+			name: "no RootSync that declares it may write it", change: func(f *Facts, _ *Want) { f.Standing, f.Seen = object.Standing{Lacks: true}, nil }, want: Conflict, code: knv.InsufficientRights,
+			why: "failed to apply ConfigMap, a/x: system:serviceaccount:config-management-system:root-reconciler-shop may not write it, so that this RootSync has no claim on it: " +
+				"give that account a role that may, by spec.override.roleRefs, or remove the object from the source",
+		},
+		{name: "it may not write any more what it has, and it stays in the inventory", change: func(f *Facts, _ *Want) { f.Owner, f.Lacks = other, true }, want: Keep, code: knv.InsufficientRights},
+		{name: "it may not write what others declare, and declares it as not managed", change: func(f *Facts, w *Want) { f.Lacks, w.Disabled = true, true }, want: Abandon},
+		{name: "who may write it is not known, and it is another's", change: func(f *Facts, _ *Want) { f.Standing, f.Seen.Manager = object.Standing{Open: true}, other.Manager() }, want: Ask},
+		{name: "who may write it is not known, and it is not there", change: func(f *Facts, _ *Want) { f.Standing, f.Seen, f.Wrote = object.Standing{Open: true}, nil, nil }, want: Ask},
+		{name: "who may write it is not known, and what it has is put back", change: func(f *Facts, _ *Want) { f.Standing, f.Seen.Owned = object.Standing{Open: true}, "p" }, want: Apply, drift: true},
 		{
 			name: "a copy of the hierarchy", change: func(f *Facts, _ *Want) { f.Wrote, f.Seen.Manager, f.Seen.InheritedFrom = nil, "", "root" }, want: Conflict, code: knv.Applier,
 			why: "failed to apply ConfigMap, a/x: it is a copy, which the hierarchy keeps as it is in the namespace root: change it there, or keep it from being copied",
@@ -142,6 +159,10 @@ func TestUndeclared(t *testing.T) {
 		{name: "another RootSync may have it, and it is not there", change: func(f *Facts, _ *Going) { f.Owner, f.Seen = other, nil }, want: Gone},
 		{name: "another RootSync may have it, and nobody knows yet whether it is there", change: func(f *Facts, _ *Going) { f.Owner, f.Known, f.Seen = other, false, nil }, want: Wait},
 		{name: "another RootSync has it", change: func(f *Facts, _ *Going) { f.Owner, f.Seen.Manager = "", other.Manager() }, want: Gone},
+		{name: "another RootSync declares it, and may not write it", change: func(f *Facts, _ *Going) { f.Owner = "" }, want: Delete},
+		{name: "another RootSync declares it, and it is not known whether it may write it", change: func(f *Facts, _ *Going) { f.Standing = object.Standing{Open: true} }, want: Ask},
+		{name: "the same, and the sync goes and its objects stay", change: func(f *Facts, g *Going) { f.Standing, g.Orphan = object.Standing{Open: true}, true }, want: Ask},
+		{name: "the same, of what is another's", change: func(f *Facts, _ *Going) { f.Standing, f.Seen.Manager = object.Standing{Open: true}, other.Manager() }, want: Gone},
 		{name: "a RepoSync has it", change: func(f *Facts, _ *Going) { f.Seen.Manager = "a" }, want: Gone},
 		{name: "somebody has taken off what says that it is ours", change: func(f *Facts, _ *Going) { f.Seen.Manager = "" }, want: Gone},
 		{name: "it belongs to another object", change: func(f *Facts, _ *Going) { f.Seen.HasOwner = true }, want: Gone},

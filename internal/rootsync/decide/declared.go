@@ -18,8 +18,12 @@ func Declared(f Facts, w Want) Verdict {
 		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedApply(f.ID, f.outOfScope())}
 	case w.Disabled:
 		return disabled(f)
+	case f.Lacks:
+		return lacking(f)
 	case f.anothers():
 		return conflict(f, f.Owner.Manager())
+	case f.Open && !f.mine():
+		return because(Ask, undecided)
 	case !f.Known && !f.Looked:
 		return because(Wait, "it is not known yet what is there of its kind")
 	case f.Seen == nil:
@@ -102,6 +106,25 @@ func disabled(f Facts) Verdict {
 		return because(Abandon, "it is declared as not managed")
 	}
 	return because(Gone, "it is not managed")
+}
+
+// undecided is the reason of Ask.
+const undecided = "it is not known yet which RootSync may write it"
+
+// lacking is the verdict on an object that others declare too and that the RootSync may not write. What still has its mark
+// stays in the inventory until another RootSync applies it.
+func lacking(f Facts) Verdict {
+	v := Verdict{Action: Conflict, Code: knv.InsufficientRights}
+	if f.mine() {
+		v.Action = Keep
+	}
+	owner := ""
+	if f.Owner != "" {
+		owner = fmt.Sprintf(", and RootSync %s owns it", f.Owner)
+	}
+	v.Why = fmt.Sprintf("failed to apply %s: %s may not write it, so that this RootSync has no claim on it%s: "+
+		"give that account a role that may, by spec.override.roleRefs, or remove the object from the source", f.ID, f.Sync.User(), owner)
+	return v
 }
 
 // conflict is the verdict on an object that is another's.

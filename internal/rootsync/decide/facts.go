@@ -28,9 +28,9 @@ type Facts struct {
 	Wrote *Wrote
 	// Lagging says whether the watch has not told of anything since then.
 	Lagging bool
-	// Owner is the RootSync that may have the object, of all that declare it; empty if
-	// that is not known.
-	Owner object.Sync
+	// Standing is the result of the contest for the object. An object that has the mark of another RootSync is left to that
+	// if there is no owner.
+	object.Standing
 	// OutOfScope says that the configuration leaves no namespace of that name to Holdfast.
 	OutOfScope bool
 }

@@ -24,7 +24,7 @@ type history struct {
 
 	declared   bool
 	want       Want
-	owner      object.Sync
+	standing   object.Standing
 	inventory  bool
 	wrote      *Wrote
 	deleted    types.UID
@@ -52,7 +52,7 @@ func (h *history) happen(what int) {
 	case 2:
 		h.wrote, h.deleted = nil, ""
 	case 3:
-		h.owner = []object.Sync{me, me, other}[h.clock%3]
+		h.standing = []object.Standing{{Owner: me}, {Owner: me}, {Owner: other}, {Owner: other, Lacks: true}, {Open: true}}[h.clock%5]
 	case 4:
 		h.want.OnlyMetadata = !h.want.OnlyMetadata
 	case 5:
@@ -78,7 +78,7 @@ func (h *history) happen(what int) {
 func (h *history) settle() bool {
 	looked := false
 	for range 6 {
-		f := Facts{ID: id, Sync: me, Owner: h.owner, Known: true, Looked: looked, Wrote: h.wrote}
+		f := Facts{ID: id, Sync: me, Standing: h.standing, Known: true, Looked: looked, Wrote: h.wrote}
 		if h.there != nil {
 			seen := *h.there
 			f.Seen = &seen
@@ -155,17 +155,19 @@ func (h *history) wrong(before *live.Seen, content, foreign string) string {
 	switch {
 	case h.foreign != foreign && before != nil && h.there != nil && before.UID == h.there.UID:
 		return "a field of another was written"
-	case h.declared && h.owner == other && (h.writes > 0 || h.lastAction != Conflict):
+	case h.declared && h.standing.Owner == other && (h.writes > 0 || h.lastAction != Conflict && !(h.standing.Lacks && h.lastAction == Keep)):
 		return "another may have it, and it was written"
-	case h.declared && h.owner == me && !mine:
+	case h.standing.Open && h.writes > 0 && (before == nil || before.Manager != me.Manager() || !h.declared):
+		return "it was written before it was known who may"
+	case h.declared && h.standing.Owner == me && !mine:
 		return "it is not there, or not ours"
-	case h.declared && h.owner == me && h.want.OnlyMetadata && before != nil && h.content != content:
+	case h.declared && h.standing.Owner == me && h.want.OnlyMetadata && before != nil && h.content != content:
 		return "it was to be left as it is"
-	case h.declared && h.owner == me && !h.want.OnlyMetadata && h.content != h.want.Digest:
+	case h.declared && h.standing.Owner == me && !h.want.OnlyMetadata && h.content != h.want.Digest:
 		return "it is not as declared"
-	case !h.declared && h.owner == me && mine && h.inventory:
+	case !h.declared && h.standing.Owner == me && mine && h.inventory:
 		return "it should have gone"
-	case !h.declared && before != nil && h.there == nil && (before.Manager != me.Manager() || before.Detached || h.owner == other):
+	case !h.declared && before != nil && h.there == nil && (before.Manager != me.Manager() || before.Detached || h.standing.Owner == other):
 		return "it was not ours to delete"
 	}
 	return ""
@@ -177,7 +179,7 @@ func TestHistories(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		h := &history{owner: me, want: Want{Stamps: "s", Digest: "d0"}}
+		h := &history{standing: object.Standing{Owner: me}, want: Want{Stamps: "s", Digest: "d0"}}
 		var told []int
 		for range 1 + rng.IntN(10) {
 			for range 1 + rng.IntN(3) {

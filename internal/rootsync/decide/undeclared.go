@@ -87,6 +87,9 @@ func left(f Facts, g Going) (Verdict, bool) {
 	case f.Wrote != nil && f.Seen.Older(f.Wrote.ResourceVersion):
 		return because(Wait, "the watch has yet to tell of the last write"), true
 	}
+	if f.Open && f.mine() {
+		return because(Ask, undecided), true
+	}
 	if v, ok := passing(f); ok {
 		return v, true
 	}

@@ -14,6 +14,8 @@ const (
 	Nothing Action = "Nothing"
 	// Wait for something that the watch, or another object, will tell.
 	Wait Action = "Wait"
+	// Ask the API server who may write the object: nothing happens to it until the answer comes.
+	Ask Action = "Ask"
 	// Look at the object itself: the watch cannot tell.
 	Look Action = "Look"
 	// Apply it, whether it is there or not.

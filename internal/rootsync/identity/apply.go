@@ -23,33 +23,45 @@ import (
 // fieldManager owns what is written here.
 const fieldManager = "holdfast-sync"
 
-// apply writes the accounts and bindings of a decision. One that fails does not keep it from the others; it joins the errors.
-func apply(ctx context.Context, c client.Client, d decision) error {
+// written is a binding that was written. Its name is a random one if somebody else's binding has its own.
+type written struct {
+	Binding
+	name string
+}
+
+// apply writes the accounts and bindings of a decision, and returns the bindings. One that fails does not keep it from the
+// others; it joins the errors.
+func apply(ctx context.Context, c client.Client, d decision) (bound []written, err error) {
 	var errs []error
 	for _, sync := range d.accounts {
 		errs = append(errs, write(ctx, c, account(sync)))
 	}
 	for _, b := range d.bindings {
-		errs = append(errs, bind(ctx, c, b))
+		name, err := bind(ctx, c, b)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		bound = append(bound, written{b, name})
 	}
-	return errors.Join(errs...)
+	return bound, errors.Join(errs...)
 }
 
-// bind writes a binding. If a tenant's RoleBinding has its name, with another role or as a copy from an ancestor, bind
-// creates the binding with a random name, which the tenant cannot take in advance.
-func bind(ctx context.Context, c client.Client, b Binding) error {
-	err := write(ctx, c, b.object())
+// bind writes a binding and returns its name. If somebody else's RoleBinding has its name, with another role or other
+// subjects, or as a copy from an ancestor, bind creates the binding with a random name, which nobody can take in advance.
+func bind(ctx context.Context, c client.Client, b Binding) (name string, err error) {
+	err = write(ctx, c, b.object())
 	if b.Namespace == "" || !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
-		return err
+		return b.Name, err
 	}
 	o := b.object()
 	o.SetName("")
 	o.SetGenerateName(b.Sync.Reconciler() + "-")
 	if c.Create(ctx, o, client.FieldOwner(fieldManager)) != nil {
-		return err
+		return b.Name, err
 	}
 	ctrl.LoggerFrom(ctx).Info("A RoleBinding cannot have the name that follows from its role", "namespace", b.Namespace, "taken", b.Name, "name", o.GetName(), "reason", err.Error())
-	return nil
+	return o.GetName(), nil
 }
 
 func write(ctx context.Context, c client.Client, o client.Object) error {

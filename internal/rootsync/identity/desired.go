@@ -115,11 +115,6 @@ func bindingName(sync object.Sync, r RoleRef) string {
 	return sync.Reconciler() + "-" + hex.EncodeToString(sum[:5])
 }
 
-// User is the name under which the API server knows what acts as a RootSync.
-func User(sync object.Sync) string {
-	return "system:serviceaccount:" + object.SyncNamespace + ":" + sync.Reconciler()
-}
-
 // Labels are those of all bindings of RootSyncs.
 func Labels() map[string]string {
 	return map[string]string{configsyncv1beta1.LabelSyncKind: configsyncv1beta1.SyncKindRootSync}

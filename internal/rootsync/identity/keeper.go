@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -24,24 +25,36 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
+// Options of a Keeper.
+type Options struct {
+	// Admins tells whether RootSyncs that name no roles are cluster-admin, and not refused.
+	Admins func() bool
+	// Home returns why nothing is to be given to accounts in the namespace of RootSyncs; nil if it may be. It asks the API
+	// server.
+	Home func(context.Context) error
+	// Warn makes an event about an object.
+	Warn func(about runtime.Object, reason, action, note string)
+	// Bound is called after what is bound to the account of a RootSync has changed.
+	Bound func(object.Sync)
+}
+
 // Keeper keeps accounts and bindings as RootSyncs ask for them, and puts back what
 // somebody changes.
 type Keeper struct {
 	client client.Client
-	// admin says whether RootSyncs that name no roles are cluster-admin, and not refused.
-	admin func() bool
-	// warn makes an event about an object.
-	warn func(about runtime.Object, reason, action, note string)
+	o      Options
 
 	// mu is held while accounts and bindings are written.
 	mu sync.Mutex
 	// told has the notes of the Events about bindings that Holdfast does not delete, by UID.
 	told map[types.UID]string
+	// taken are the bindings of which it was told that somebody else's has their name.
+	taken sets.Set[grant]
 }
 
 // NewKeeper makes a Keeper. The client reads from a cache.
-func NewKeeper(c client.Client, admin func() bool, warn func(about runtime.Object, reason, action, note string)) *Keeper {
-	return &Keeper{client: c, admin: admin, warn: warn}
+func NewKeeper(c client.Client, o Options) *Keeper {
+	return &Keeper{client: c, o: o, taken: sets.New[grant]()}
 }
 
 // SetupWithManager looks again when a RootSync changes, or what was written for one.
@@ -69,7 +82,42 @@ func (k *Keeper) Ensure(ctx context.Context, who object.Sync) error {
 	if err != nil {
 		return err
 	}
-	return apply(ctx, k.client, d.of(who))
+	return k.apply(ctx, d.of(who))
+}
+
+// apply writes what is missing. What is given to an account is given to whoever gets a token of it, so that nothing is
+// written before it is known whose the namespace is.
+func (k *Keeper) apply(ctx context.Context, d decision) error {
+	if len(d.accounts)+len(d.bindings) == 0 {
+		return nil
+	}
+	if err := k.o.Home(ctx); err != nil {
+		return err
+	}
+	bound, err := apply(ctx, k.client, d)
+	for _, b := range bound {
+		if b.Sync != "" {
+			k.o.Bound(b.Sync)
+		}
+		if b.name == b.Name {
+			k.taken.Delete(b.grant())
+		} else {
+			k.tellTaken(ctx, b)
+		}
+	}
+	return err
+}
+
+// tellTaken makes an Event about the RootSync whose binding has a random name, once for as long as its own is taken.
+func (k *Keeper) tellTaken(ctx context.Context, b written) {
+	known := k.taken.Has(b.grant())
+	k.taken.Insert(b.grant())
+	rs := &configsyncv1beta1.RootSync{}
+	if known || k.client.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: string(b.Sync)}, rs) != nil {
+		return
+	}
+	k.o.Warn(rs, "BindingNameTaken", "Bind", fmt.Sprintf("the RoleBinding %s in namespace %s is not the one of this RootSync: somebody else made it, or it is a copy from another namespace. "+
+		"Holdfast leaves it, and gives %s %s to the account by the RoleBinding %s. To have the name back, delete both", b.Name, b.Namespace, b.Role.Kind, b.Role.Name, b.name))
 }
 
 // ensureAll writes the accounts and bindings of all RootSyncs and deletes what none wants. No RootSync waits for it.
@@ -87,6 +135,10 @@ func (k *Keeper) ensureAll(ctx context.Context) error {
 		if err := remove(ctx, k.client, b.object); err != nil {
 			errs = append(errs, err)
 			k.tell(told, b, "CannotDelete", "Delete", "no RootSync asks for it any more, and it cannot be deleted, which is tried again: "+err.Error())
+			continue
+		}
+		if sync, ours := b.owner(); ours && sync != "" {
+			k.o.Bound(sync)
 		}
 	}
 	k.told = told
@@ -100,7 +152,7 @@ func (k *Keeper) applyAll(ctx context.Context) (decision, error) {
 	if err != nil {
 		return d, err
 	}
-	return d, apply(ctx, k.client, d)
+	return d, k.apply(ctx, d)
 }
 
 // tell makes an Event about a binding, and reports false if it made the same one before.
@@ -110,7 +162,7 @@ func (k *Keeper) tell(told map[types.UID]string, b live, reason, action, note st
 	if k.told[uid] == note {
 		return false
 	}
-	k.warn(b.object, reason, action, note)
+	k.o.Warn(b.object, reason, action, note)
 	return true
 }
 
@@ -127,7 +179,7 @@ func (k *Keeper) decide(ctx context.Context) (decision, error) {
 	for i := range all.Items {
 		wants = append(wants, wantsOf(&all.Items[i]))
 	}
-	return decide(there, Desired(wants, k.admin())), nil
+	return decide(there, Desired(wants, k.o.Admins())), nil
 }
 
 // wantsOf reads what a RootSync asks for. One that is wrong gets nothing new, and keeps

@@ -3,12 +3,11 @@
 
 // Package namespaces decides what each RootSync has to do with a namespace: make it,
 // use it, wait for it, or leave it to another. It goes by what all RootSyncs want of
-// it at once, and by the claims on the Namespace, so that the result is the same for
-// every order in which they come.
+// it at once and may do, and by the claims on the Namespace, so that the result is the
+// same for every order in which they come.
 package namespaces
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -89,73 +88,61 @@ func (s Stakes) Contested(sync object.Sync) bool {
 	return false
 }
 
-// silent says whether a claim is of a RootSync of which nobody knows what it wants.
-func (s Stakes) silent(name string) bool {
-	for sync, stake := range s {
-		if stake.How == Silent && claimant(sync) == name {
-			return true
-		}
-	}
-	return false
+// Rights answer what the accounts of RootSyncs may do about one namespace. A nil function grants everything.
+type Rights struct {
+	// Namespace answers for the Namespace itself: whether an account may apply it, and create it where there is none.
+	Namespace func(object.Sync) object.Right
+	// Inside answers whether an account may write any of the objects that its RootSync declares or has in the namespace.
+	Inside func(object.Sync) object.Right
 }
 
-// Ruling says whose a namespace is.
-type Ruling struct {
-	// There says that the Namespace exists and is not being deleted.
-	There bool
-	// Owner is the RootSync that is to apply the Namespace; empty if none is.
-	Owner object.Sync
-	// Write are the claims that are to be written before the owner applies it; nil if
-	// they stand as they should.
-	Write *ownership.Write
-	// Claims that count, the strongest first.
-	Claims []ownership.Claim
-	// Why is one line for people.
-	Why string
-
-	stakes Stakes
-	// exists is There, and also of one that is being deleted.
-	exists bool
-	// along says that a RootSync has made it along the way, and nobody declared it.
-	along bool
-	// alone says that each RootSync decides without a look at the others.
-	alone bool
+func right(of func(object.Sync) object.Right, sync object.Sync) object.Right {
+	if of == nil {
+		return object.Granted
+	}
+	return of(sync)
 }
 
 // Judge decides about a Namespace as it is in the API server, nil where there is none,
-// by what all RootSyncs want of it. Now is the time of a write. An annotation that
+// by what all RootSyncs want of it and may do. Now is the time of a write. An annotation that
 // cannot be read is an *ownership.InvalidError: then nobody may act on the namespace.
+//
+// A RootSync whose account may not write the Namespace has no claim on it, whatever it declares. Rights are asked for only
+// where a decision depends on them: if several RootSyncs would claim it, or a claim is or would be written.
 //
 // Where nobody declares it and no claims are written, it is as in Config Sync: whoever
 // made it has it, and nobody adopts what was there before.
-func Judge(live metav1.Object, stakes Stakes, now time.Time) (Ruling, error) {
+func Judge(live metav1.Object, stakes Stakes, rights Rights, now time.Time) (Ruling, error) {
 	if live == nil {
-		return newRuling(nil, absent(stakes), stakes), nil
+		return absent(stakes, rights), nil
 	}
-	written, seen, err := rewrite(live, stakes, now)
+	claimants, err := stakes.claimants(live)
 	if err != nil {
 		return Ruling{}, err
 	}
-	verdict, err := ownership.Decide(seen)
-	if err != nil {
+	c := contest{stakes: stakes}
+	if matters, err := c.dependsOnRights(live, claimants, now); err != nil {
 		return Ruling{}, err
+	} else if matters {
+		c = stakes.weigh(claimants, rights.Namespace)
 	}
-	r := newRuling(live, verdict, stakes)
-	if !stakes.declared() && !ownership.Written(live) {
-		r.Owner = maker(live, stakes)
-		return r, nil
+	r, err := c.judge(live, rights, now)
+	if err != nil || len(c.open) == 0 {
+		return r, err
 	}
-	r.Write = written
-	return r, nil
+	if r.Owner, r.Open, err = c.foreseen(live, now); r.Open {
+		r.Owner = ""
+	}
+	return r, err
 }
 
 // Alone is Judge where claims are turned off: as in Config Sync each RootSync decides by
 // itself, and of several that declare a namespace each one applies it in turn.
 func Alone(live metav1.Object, stakes Stakes) Ruling {
-	r := newRuling(live, ownership.Verdict{}, stakes)
+	r := newRuling(live, ownership.Verdict{}, contest{stakes: stakes}, Rights{})
 	r.alone = true
 	if live != nil {
-		r.Owner = maker(live, stakes)
+		r.Owner = r.maker(live)
 	}
 	return r
 }
@@ -166,49 +153,195 @@ func Along(live metav1.Object) bool {
 	return live.GetAnnotations()[object.AnnotationSourcePath] == "" && object.Managed(live, object.NamespaceID(live.GetName())) != ""
 }
 
-func newRuling(live metav1.Object, v ownership.Verdict, stakes Stakes) Ruling {
-	r := Ruling{Claims: v.Claims, Why: v.Why(), stakes: stakes}
-	if live != nil {
-		r.exists, r.There = true, live.GetDeletionTimestamp() == nil
-		r.along = Along(live)
+// claimants are the RootSyncs that claim a Namespace, or would.
+func (s Stakes) claimants(live metav1.Object) ([]object.Sync, error) {
+	verdict, err := ownership.Decide(live)
+	if err != nil {
+		return nil, err
 	}
-	for sync := range stakes {
-		if v.Owns(claimant(sync)) {
-			r.Owner = sync
+	claims := func(name string) bool {
+		return slices.ContainsFunc(verdict.Claims, func(c ownership.Claim) bool { return c.Claimant == name })
+	}
+	var out []object.Sync
+	for _, sync := range slices.Sorted(maps.Keys(s)) {
+		if how := s[sync].How; how == Declares || how == Makes || how == Silent && claims(claimant(sync)) {
+			out = append(out, sync)
 		}
+	}
+	return out, nil
+}
+
+// dependsOnRights reports whether a decision depends on who may write the Namespace.
+func (c contest) dependsOnRights(live metav1.Object, claimants []object.Sync, now time.Time) (bool, error) {
+	switch {
+	case ownership.Written(live):
+		return true, nil
+	case !c.stakes.declared():
+		return false, nil
+	case len(claimants) > 1:
+		return true, nil
+	}
+	write, _, err := c.rewrite(live, now)
+	return write != nil, err
+}
+
+// absent decides about a namespace that is not there: marks tell nothing yet.
+func absent(stakes Stakes, rights Rights) Ruling {
+	c := contest{stakes: stakes}
+	if inOrder := ownership.Owner(ownership.New(c.claims()...), nil).Claims; len(inOrder) > 1 {
+		var asked []object.Sync
+		for _, claim := range inOrder {
+			sync := claimantOf(stakes, claim.Claimant)
+			if asked = append(asked, sync); right(rights.Namespace, sync) != object.Missing {
+				break
+			}
+		}
+		c = stakes.weigh(asked, rights.Namespace)
+	}
+	r := newRuling(nil, ownership.Owner(ownership.New(c.claims()...), nil), c, rights)
+	if len(c.open) > 0 {
+		r.Owner, r.Open = "", true
 	}
 	return r
 }
 
-// absent decides about a namespace that is not there: marks tell nothing yet.
-func absent(stakes Stakes) ownership.Verdict {
-	return ownership.Owner(ownership.New(stakes.claims()...), nil)
+func claimantOf(stakes Stakes, name string) object.Sync {
+	for sync := range stakes {
+		if claimant(sync) == name {
+			return sync
+		}
+	}
+	return ""
 }
 
-func (s Stakes) claims() []ownership.Claim {
-	var out []ownership.Claim
-	for _, sync := range slices.Sorted(maps.Keys(s)) {
-		if c, ok := s[sync].claim(sync); ok {
-			out = append(out, c)
+// maker is the RootSync that has made a namespace that is there, by its mark, if it still needs it. It stays the maker
+// without the right to write the Namespace: nobody else adopts it.
+func (c contest) maker(live metav1.Object) object.Sync {
+	sync, ok := object.SyncOf(object.Managed(live, object.NamespaceID(live.GetName())))
+	if ok && (c.stakes[sync].How == Makes || c.lacks[sync] == Makes) {
+		return sync
+	}
+	return ""
+}
+
+// contest are the stakes in a namespace by the rights of those who have them.
+type contest struct {
+	// stakes are those that count: a RootSync that may not write the Namespace needs it at most.
+	stakes Stakes
+	// lacks are the RootSyncs that may not write it, with what they want all the same, and open those for which the API
+	// server has not answered yet.
+	lacks map[object.Sync]How
+	open  map[object.Sync]bool
+}
+
+// weigh asks for the rights of some RootSyncs.
+func (s Stakes) weigh(claimants []object.Sync, may func(object.Sync) object.Right) contest {
+	c := contest{stakes: maps.Clone(s), lacks: map[object.Sync]How{}, open: map[object.Sync]bool{}}
+	for _, sync := range claimants {
+		switch right(may, sync) {
+		case object.Missing:
+			c.drop(sync)
+		case object.Unknown:
+			c.open[sync] = true
+		case object.Granted:
+		}
+	}
+	return c
+}
+
+// drop takes away the claim of a RootSync.
+func (c contest) drop(sync object.Sync) {
+	stake := c.stakes[sync]
+	c.lacks[sync] = stake.How
+	stake.How = min(stake.How, Needs)
+	c.stakes[sync] = stake
+}
+
+// answered is the contest as it will be if all open rights turn out to be granted, or missing.
+func (c contest) answered(r object.Right) contest {
+	out := contest{stakes: maps.Clone(c.stakes), lacks: maps.Clone(c.lacks)}
+	for sync := range c.open {
+		if r == object.Missing {
+			out.drop(sync)
 		}
 	}
 	return out
 }
 
+// foreseen is the owner whatever the answers are that are not known yet; open if it depends on them.
+func (c contest) foreseen(live metav1.Object, now time.Time) (owner object.Sync, open bool, err error) {
+	with, err := c.answered(object.Granted).judge(live, Rights{}, now)
+	if err != nil {
+		return "", true, err
+	}
+	without, err := c.answered(object.Missing).judge(live, Rights{}, now)
+	return with.Owner, with.Owner != without.Owner, err
+}
+
+// judge decides by the claims that count. What has no answer yet neither gets a claim nor loses one.
+func (c contest) judge(live metav1.Object, rights Rights, now time.Time) (Ruling, error) {
+	written, seen, err := c.rewrite(live, now)
+	if err != nil {
+		return Ruling{}, err
+	}
+	verdict, err := ownership.Decide(seen)
+	if err != nil {
+		return Ruling{}, err
+	}
+	r := newRuling(live, verdict, c, rights)
+	if !c.declared() && !ownership.Written(live) {
+		r.Owner = c.maker(live)
+		return r, nil
+	}
+	r.Write = written
+	return r, nil
+}
+
+// declared reports whether a RootSync declares the namespace that may.
+func (c contest) declared() bool {
+	for sync, stake := range c.stakes {
+		if stake.How == Declares && !c.open[sync] {
+			return true
+		}
+	}
+	return false
+}
+
+func (c contest) claims() []ownership.Claim {
+	var out []ownership.Claim
+	for _, sync := range slices.Sorted(maps.Keys(c.stakes)) {
+		if claim, ok := c.stakes[sync].claim(sync); ok && !c.open[sync] {
+			out = append(out, claim)
+		}
+	}
+	return out
+}
+
+// stays reports whether a claim that is written stays, whatever the stakes are: nobody knows what its RootSync wants, or may.
+func (c contest) stays(name string) bool {
+	for sync, stake := range c.stakes {
+		if claimant(sync) == name {
+			_, lacks := c.lacks[sync]
+			return c.open[sync] || stake.How == Silent && !lacks
+		}
+	}
+	return false
+}
+
 // rewrite brings what is written on a Namespace in line with the stakes, and returns
 // the Namespace as it would be then.
-func rewrite(live metav1.Object, stakes Stakes, now time.Time) (*ownership.Write, metav1.Object, error) {
-	change := ownership.Change{Claim: stakes.claims()}
+func (c contest) rewrite(live metav1.Object, now time.Time) (*ownership.Write, metav1.Object, error) {
+	change := ownership.Change{Claim: c.claims()}
 	verdict, err := ownership.Decide(live)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, c := range verdict.Claims {
-		if stakes.silent(c.Claimant) {
+	for _, has := range verdict.Claims {
+		if c.stays(has.Claimant) {
 			continue
 		}
-		if (c.How == ownership.Declared || c.How == ownership.Implicit) && !slices.ContainsFunc(change.Claim, func(o ownership.Claim) bool { return o.Claimant == c.Claimant }) {
-			change.Release = append(change.Release, c.Claimant)
+		if (has.How == ownership.Declared || has.How == ownership.Implicit) && !slices.ContainsFunc(change.Claim, func(o ownership.Claim) bool { return o.Claimant == has.Claimant }) {
+			change.Release = append(change.Release, has.Claimant)
 		}
 	}
 	w, err := ownership.Rewrite(live, change, now)
@@ -223,126 +356,4 @@ func rewrite(live metav1.Object, stakes Stakes, now time.Time) (*ownership.Write
 		delete(seen.Annotations, object.AnnotationManaged) // the mark goes with the claim
 	}
 	return w, seen, nil
-}
-
-// maker is the RootSync that has made a namespace that is there, by its mark, if it still needs it.
-func maker(live metav1.Object, stakes Stakes) object.Sync {
-	sync, ok := object.SyncOf(object.Managed(live, object.NamespaceID(live.GetName())))
-	if stake, there := stakes[sync]; ok && there && stake.How == Makes {
-		return sync
-	}
-	return ""
-}
-
-// claim is that of a RootSync, if it has one.
-func (r Ruling) claim(sync object.Sync) (ownership.Claim, bool) {
-	i := slices.IndexFunc(r.Claims, func(c ownership.Claim) bool { return c.Claimant == claimant(sync) })
-	if i < 0 {
-		return ownership.Claim{}, false
-	}
-	return r.Claims[i], true
-}
-
-func (r Ruling) claimed(sync object.Sync) bool {
-	_, ok := r.claim(sync)
-	return ok
-}
-
-// declares says whether a RootSync declares the namespace, by its source or, if it is
-// silent, by its claim.
-func (r Ruling) declares(sync object.Sync) bool {
-	if r.stakes[sync].How == Silent {
-		c, ok := r.claim(sync)
-		return ok && c.How == ownership.Declared
-	}
-	return r.stakes[sync].How == Declares
-}
-
-// Act is what a RootSync does about a namespace.
-type Act int
-
-const (
-	// Wait until somebody else has made it, or the claims are written.
-	Wait Act = iota
-	// Use what is there, and leave it as it is.
-	Use
-	// Own it: this RootSync applies it.
-	Own
-	// Conflict with another RootSync that declares it too, and has it.
-	Conflict
-)
-
-// Of says what a RootSync that has a stake does about the namespace.
-func (r Ruling) Of(sync object.Sync) Act {
-	stake := r.stakes[sync]
-	switch {
-	case r.alone && (stake.How == Declares || stake.How == Makes && !r.exists):
-		return Own
-	case r.Owner == sync && r.Write == nil:
-		return Own
-	case r.Owner != sync && stake.How == Declares:
-		return Conflict
-	case r.There:
-		return Use
-	default:
-		return Wait
-	}
-}
-
-// Rivals are the RootSyncs that declare the namespace beside this one, in the order of
-// their names.
-func (r Ruling) Rivals(sync object.Sync) []object.Sync {
-	var out []object.Sync
-	for other := range r.stakes {
-		if other != sync && r.declares(other) {
-			out = append(out, other)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Fate is what becomes of a namespace that a RootSync had and wants no longer.
-type Fate int
-
-const (
-	// Prune it, or let it go, as any object: nobody else has to do with it, or the
-	// RootSync has made it along the way, and Config Sync lets such a namespace go.
-	Prune Fate = iota
-	// HandOver to another RootSync that has it now: this one forgets it and touches nothing.
-	HandOver
-	// Keep it, for others still use it.
-	Keep
-)
-
-// FateOf says what becomes of the namespace for a RootSync that has no stake in it any
-// more. Where it is kept, who still uses it is in the order of their names.
-func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string) {
-	if r.Owner != "" && r.Owner != sync && !r.alone {
-		return HandOver, nil
-	}
-	if r.along || r.alone {
-		return Prune, nil
-	}
-	if users = r.users(sync); len(users) == 0 {
-		return Prune, nil
-	}
-	return Keep, users
-}
-
-// users are those who use the namespace beside one RootSync. One that is silent counts if
-// it has a claim, or something there.
-func (r Ruling) users(but object.Sync) (users []string) {
-	for other, stake := range r.stakes {
-		if other != but && (stake.How != Silent || stake.Has || r.claimed(other)) {
-			users = append(users, "RootSync "+string(other))
-		}
-	}
-	for _, c := range r.Claims {
-		if c.How != ownership.Declared && c.How != ownership.Implicit {
-			users = append(users, fmt.Sprintf("%s (%s)", c.Claimant, c.How))
-		}
-	}
-	slices.Sort(users)
-	return users
 }

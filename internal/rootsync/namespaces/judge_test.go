@@ -160,7 +160,7 @@ func TestJudge(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			all := stakes(t, tt.stakes)
-			r, err := Judge(namespace(t, tt.live), all, epoch)
+			r, err := Judge(namespace(t, tt.live), all, Rights{}, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func TestJudge(t *testing.T) {
 func TestJudge_whatCannotBeReadDecidesNothing(t *testing.T) {
 	t.Parallel()
 	o := &metav1.ObjectMeta{Name: "shop", UID: "1", Annotations: map[string]string{v1alpha1.ClaimsAnnotation: binds + "nonsense"}}
-	if _, err := Judge(o, stakes(t, "a declares 1"), epoch); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if _, err := Judge(o, stakes(t, "a declares 1"), Rights{}, epoch); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -202,11 +202,11 @@ func TestFateOf(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := Judge(namespace(t, tt.live), stakes(t, tt.stakes), epoch)
+			r, err := Judge(namespace(t, tt.live), stakes(t, tt.stakes), Rights{}, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
-			fate, users := r.FateOf("a")
+			fate, users, _ := r.FateOf("a")
 			if fate != tt.want {
 				t.Errorf("got %d, want %d", fate, tt.want)
 			}
@@ -236,7 +236,7 @@ func TestRivals(t *testing.T) {
 			if tt.silent != "" {
 				all[object.Sync(tt.silent)] = Stake{How: Silent}
 			}
-			r, err := Judge(namespace(t, tt.live), all, epoch)
+			r, err := Judge(namespace(t, tt.live), all, Rights{}, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestAlone(t *testing.T) {
 			if diff := cmp.Diff(tt.want, said(r, all)); diff != "" {
 				t.Error(diff)
 			}
-			if fate, _ := r.FateOf("a"); fate != Prune {
+			if fate, _, _ := r.FateOf("a"); fate != Prune {
 				t.Errorf("what is not declared any more: %d", fate)
 			}
 		})

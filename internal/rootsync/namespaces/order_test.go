@@ -23,6 +23,11 @@ type model struct {
 	stakes  Stakes
 	// managers counts how often the namespace got another manager.
 	managers int
+	// truth are the rights of RootSyncs, answered says which of them are known, nil for all, and asked are those that were
+	// asked for.
+	truth    map[object.Sync]object.Right
+	answered map[object.Sync]bool
+	asked    []object.Sync
 }
 
 func (m *model) object() metav1.Object {
@@ -36,15 +41,19 @@ func (m *model) object() metav1.Object {
 func (m *model) settle(random *rand.Rand) {
 	m.t.Helper()
 	for range 20 {
-		r, err := Judge(m.object(), m.stakes, epoch)
+		m.asked = nil
+		r, err := Judge(m.object(), m.stakes, Rights{Namespace: m.may}, epoch)
 		if err != nil {
 			m.t.Fatal(err)
 		}
 		var todo []func()
+		for _, sync := range m.asked {
+			todo = append(todo, func() { m.answered[sync] = true })
+		}
 		if r.Write != nil {
 			todo = append(todo, func() { m.annotate(v1alpha1.ClaimsAnnotation, r.Write.Annotation) })
 		}
-		if r.Owner != "" && r.Of(r.Owner) == Own && !m.is(r.Owner) {
+		if r.Owner != "" && r.Of(r.Owner) == Own && !m.is(r.Owner) && m.truth[r.Owner] == object.Granted {
 			todo = append(todo, func() { m.apply(r.Owner) })
 		}
 		if len(todo) == 0 {
@@ -156,7 +165,7 @@ func TestJudge_isTheSameForEveryOrder(t *testing.T) {
 // text is what is written when somebody declares a namespace that none had found.
 func (s Stakes) text() string {
 	list := binds
-	for i, c := range s.claims() {
+	for i, c := range (contest{stakes: s}).claims() {
 		if i > 0 {
 			list += ", "
 		}
@@ -184,7 +193,7 @@ func TestJudge_comesToRest(t *testing.T) {
 				m.stakes[sync] = Stake{How: How(how), Since: epoch.AddDate(0, 0, int(sync[0])%3)}
 			}
 			m.settle(random)
-			r, err := Judge(m.object(), m.stakes, epoch)
+			r, err := Judge(m.object(), m.stakes, Rights{}, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -113,7 +113,7 @@ func TestRegistry_whoIsSilent(t *testing.T) {
 func TestJudge_whoIsSilent(t *testing.T) {
 	t.Parallel()
 	o := namespace(t, "there declared-by a|declared a 1; implicit x 2")
-	r, err := Judge(o, Stakes{"a": {How: Silent}, "x": {How: Makes, Since: epoch.AddDate(0, 0, 2)}}, epoch)
+	r, err := Judge(o, Stakes{"a": {How: Silent}, "x": {How: Makes, Since: epoch.AddDate(0, 0, 2)}}, Rights{}, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,11 +122,11 @@ func TestJudge_whoIsSilent(t *testing.T) {
 	}
 	// It counts as a user of what it has claimed, and of nothing else.
 	for name, want := range map[string]Fate{"there|declared a 1": HandOver, "there": Prune} {
-		r, err := Judge(namespace(t, name), Stakes{"a": {How: Silent}}, epoch)
+		r, err := Judge(namespace(t, name), Stakes{"a": {How: Silent}}, Rights{}, epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fate, _ := r.FateOf("y"); fate != want {
+		if fate, _, _ := r.FateOf("y"); fate != want {
 			t.Errorf("%s: %v, want %v", name, fate, want)
 		}
 	}
@@ -142,11 +142,11 @@ func TestFateOf_whoIsSilentAndHasSomethingThere(t *testing.T) {
 		t.Error("it is waited for whoever was excused")
 	}
 	for name, want := range map[string]Fate{"shop": Keep, "other": Prune} {
-		r, err := Judge(namespace(t, "declared-by a"), registry.Stakes(name), epoch)
+		r, err := Judge(namespace(t, "declared-by a"), registry.Stakes(name), Rights{}, epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fate, users := r.FateOf("a"); fate != want {
+		if fate, users, _ := r.FateOf("a"); fate != want {
 			t.Errorf("%s: %d, used by %v", name, fate, users)
 		}
 	}

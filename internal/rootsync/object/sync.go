@@ -34,6 +34,9 @@ func (s Sync) Reconciler() string {
 	return "root-reconciler-" + string(s)
 }
 
+// User is the name of the ServiceAccount in the API server.
+func (s Sync) User() string { return "system:serviceaccount:" + SyncNamespace + ":" + s.Reconciler() }
+
 // Inventory is the value of the annotation "config.k8s.io/owning-inventory" and of the
 // label "cli-utils.sigs.k8s.io/inventory-id".
 func (s Sync) Inventory() string { return SyncNamespace + "_" + string(s) }

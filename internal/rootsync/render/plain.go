@@ -4,6 +4,7 @@
 package render
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -96,6 +97,10 @@ func (w *walk) entry(name string, above []string) error {
 	case slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)):
 		return knv.New(knv.Rendering, "there is a kustomization file in %s and none in the directory that is synced: "+
 			"add one there, so that all is rendered, or remove all below it", path.Dir(name)).About(knv.Resource{Path: name})
+	case errors.Is(err, errOutside):
+		// It may be meant for a folder of manifests. Without it what was applied of that would be pruned.
+		return knv.New(knv.BadPath, "%s cannot be read: %s: make the symbolic link lead to a file of the repository, or remove it", name, brief(err)).
+			About(knv.Resource{Path: name}).Because(err)
 	case !manifest:
 		return nil // whatever it is, nobody reads it
 	case err != nil:

@@ -82,12 +82,22 @@ s
 -> ../a.yaml
 -- acme/dangling --
 -> nowhere
--- acme/outside --
--> /etc
 -- acme/round --
 -> ..
 -- other/e.yaml --
 e
+`
+	const beside = `
+-- beside/dir/f.yaml --
+f
+-- beside/dir/README.md --
+-> ../NOTES.md
+-- beside/NOTES.md --
+-> nowhere
+-- beside/absolute.yaml --
+-> /etc/hostname
+-- outside --
+-> ../..
 `
 	tests := []struct {
 		name, dir string
@@ -102,11 +112,16 @@ e
 		}},
 		{"a directory with a slash before it", "/acme/c", []string{"acme/c/d.yaml"}},
 		{"a directory that is a link", "acme/linked", []string{"acme/linked/e.yaml"}},
+		{"a directory beside links that lead out", "beside/dir", []string{"beside/dir/f.yaml"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, rendered, err := render(t, Options{}, text, tt.dir)
+			files := text
+			if strings.HasPrefix(tt.dir, "beside") {
+				files = beside
+			}
+			got, rendered, err := render(t, Options{}, files, tt.dir)
 			if err != nil || rendered {
 				t.Fatal(err, rendered)
 			}
@@ -211,6 +226,8 @@ func TestRender_whatIsRefused(t *testing.T) {
 		{"a directory that is a link to itself", "-- a --\n-> a\n", knv.Source, "too many symbolic links"},
 		{"a file that is elsewhere", "-- a/x.yaml --\n-> /etc/hostname\n", knv.BadPath, "a/x.yaml: it leads out of the repository"},
 		{"a file that is elsewhere, by a path from here", "-- a/x.yaml --\n-> ../../../../../../../../etc/hostname\n", knv.BadPath, "leads out"},
+		{"a folder that is elsewhere", "-- a/x --\n-> /etc\n", knv.BadPath, "a/x: it leads out of the repository: make the symbolic link lead to a file of the repository"},
+		{"a folder that is elsewhere, by another link", "-- a/x --\n-> ../b/y\n-- b/y --\n-> /etc\n", knv.BadPath, "a/x: it leads out of the repository"},
 		{"a link to a file that is not there", "-- a/x.yaml --\n-> y.yaml\n", knv.BadPath, "a/x.yaml cannot be read"},
 		{"a folder with a name of a file is one", "-- a/x.yaml/kustomization.yaml --\nresources: []\n", knv.Rendering, "remove all below it"},
 		{"a kustomization below only", "-- a/x.yaml --\n-- a/b/kustomization.yml --\nresources: []\n", knv.Rendering, "there is a kustomization file in a/b"},

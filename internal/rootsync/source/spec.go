@@ -37,6 +37,9 @@ type Remote struct {
 // Whoever reports about the source should tell.
 func (r Remote) HostKeysUnchecked() bool { return r.OCI.Image == "" && r.Git.HostKeysUnchecked() }
 
+// PasswordUnencrypted reports that everyone on the way to the server reads the password.
+func (r Remote) PasswordUnencrypted() bool { return r.OCI.Image == "" && r.Git.PasswordUnencrypted() }
+
 // Options are those of a Cache.
 type Options struct {
 	// Dir is a folder for the Cache alone: whatever is in it is removed at the start.

@@ -13,7 +13,7 @@ import (
 type Tree struct {
 	// Commit is the hash of a commit, or the digest of an image without "sha256:".
 	Commit string
-	// Dir is a read-only folder. Nothing in it leads outside.
+	// Dir is a read-only folder. Links in it may lead outside: it is to be read by an os.Root.
 	Dir string
 
 	store *store

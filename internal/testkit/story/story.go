@@ -52,14 +52,23 @@ func New(t *testing.T) *Story {
 	t.Helper()
 	e := testkit.SharedSync(t)
 	s := On(t, e, e.Namespace(t))
-	s.git = gitserver.Start(t, gitserver.Options{})
+	s.git = gitserver.Start(t, gitserver.Options{}) // which ends after the RootSyncs
 	t.Cleanup(s.end)
 	return s
 }
 
-// On returns a Story on another cluster, without a Git server.
+// On returns a Story on another cluster.
 func On(t *testing.T, e *testkit.Env, prefix string) *Story {
 	return &Story{Env: e, WithT: gomega.NewWithT(t), T: t, Prefix: prefix}
+}
+
+// Repo is the repository of a name, on a Git server of the Story.
+func (s *Story) Repo(name string) *gitserver.Repo {
+	s.T.Helper()
+	if s.git == nil {
+		s.git = gitserver.Start(s.T, gitserver.Options{})
+	}
+	return s.git.Repo(s.T, name)
 }
 
 func (s *Story) end() {
@@ -130,7 +139,7 @@ func (s *Story) See(line, want string) {
 // are some.
 func (s *Story) Commit(sync, yaml string, roleRefs ...string) string {
 	s.T.Helper()
-	repo := s.git.Repo(s.T, sync)
+	repo := s.Repo(sync)
 	commit := repo.Commit(s.T, map[string]string{"x.yaml": s.Long(yaml)})
 	override := ""
 	if len(roleRefs) > 0 {

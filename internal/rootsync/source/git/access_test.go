@@ -311,3 +311,21 @@ func FuzzParseEntry(f *testing.F) {
 		}
 	})
 }
+
+func TestPasswordUnencrypted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		remote Remote
+		want   bool
+	}{
+		{Remote{URL: "http://host/r", Username: "u", Password: "p"}, true},
+		{Remote{URL: "http://u:p@host/r"}, true},
+		{Remote{URL: "http://host/r"}, false},
+		{Remote{URL: "https://host/r", Username: "u", Password: "p"}, false},
+		{Remote{URL: "git@host:r", PrivateKey: "k"}, false},
+	} {
+		if got := tt.remote.PasswordUnencrypted(); got != tt.want {
+			t.Errorf("%s: %t", tt.remote.URL, got)
+		}
+	}
+}

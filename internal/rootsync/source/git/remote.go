@@ -36,6 +36,12 @@ func (r Remote) HostKeysUnchecked() bool {
 	return err == nil && a.scheme == "ssh" && r.KnownHosts == ""
 }
 
+// PasswordUnencrypted reports that everyone on the way to the server reads the password: http without TLS.
+func (r Remote) PasswordUnencrypted() bool {
+	a, err := parseAddress(r.URL)
+	return err == nil && a.scheme == "http" && (r.Password != "" || a.password != "")
+}
+
 // address is a URL without credentials.
 type address struct {
 	// url is what git is given.

@@ -1,0 +1,213 @@
+// Copyright The Holdfast Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootsync
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/rights"
+)
+
+// standingOf decides contests for one RootSync.
+func (s *Syncer) standingOf(who object.Sync) func(object.ID) object.Standing {
+	return func(id object.ID) object.Standing {
+		if !id.IsNamespace() {
+			return object.Stand(who, s.declarers.list(id), func(other object.Sync) object.Right { return s.may(other, id) })
+		}
+		ruling, err := s.spaces.ruling(s.base, id.Name)
+		if err != nil {
+			return object.Standing{}
+		}
+		return ruling.Standing(who)
+	}
+}
+
+// usersFor returns who else uses a Namespace, or the kind that a CRD defines; open says that this is not known yet.
+func (s *Syncer) usersFor(sync object.Sync) func(object.ID) (users []string, open bool) {
+	return func(id object.ID) ([]string, bool) {
+		if !id.IsNamespace() {
+			return s.usersOfCRD(id, sync)
+		}
+		ruling, err := s.spaces.ruling(s.base, id.Name)
+		if err != nil {
+			return []string{"nobody knows whom: " + err.Error()}, false
+		}
+		fate, users, open := ruling.FateOf(sync)
+		if fate != namespaces.Keep {
+			return nil, false
+		}
+		return users, open
+	}
+}
+
+// usersOfCRD are the RootSyncs that declare objects of what a CRD defines, or still have some, and may write them.
+func (s *Syncer) usersOfCRD(id object.ID, but object.Sync) (users []string, open bool) {
+	kinds := s.o.Kinds.Current()
+	if kinds == nil {
+		return nil, false
+	}
+	kind, served := definedBy(id, kinds)
+	if !served {
+		return nil, false
+	}
+	ofKind := func(id object.ID) bool { return id.GroupKind() == kind.GroupKind() }
+	for _, other := range s.declarers.syncs() {
+		if other == but {
+			continue
+		}
+		switch s.mayAny(other, s.declarers.having(other, ofKind)) {
+		case object.Granted:
+			users = append(users, "RootSync "+string(other))
+		case object.Unknown:
+			open = true
+		case object.Missing:
+		}
+	}
+	return users, open && len(users) == 0
+}
+
+// may answers whether the account of a RootSync may apply an object.
+func (s *Syncer) may(who object.Sync, id object.ID) object.Right {
+	q, served := s.question(who, id)
+	if !served {
+		return object.Missing
+	}
+	seen, _ := s.hub.Seen(id)
+	return s.rights.May(q, seen != nil)
+}
+
+// mayAny answers whether it may apply any of several objects. It asks for one after the other.
+func (s *Syncer) mayAny(who object.Sync, ids []object.ID) object.Right {
+	for _, id := range ids {
+		if right := s.may(who, id); right != object.Missing {
+			return right
+		}
+	}
+	return object.Missing
+}
+
+// namespacesResource is that of Namespaces, which every API server serves.
+var namespacesResource = schema.GroupResource{Resource: "namespaces"}
+
+func (s *Syncer) question(who object.Sync, id object.ID) (q rights.Question, served bool) {
+	if id.IsNamespace() {
+		return rights.Question{Sync: who, Resource: namespacesResource, Name: id.Name}, true
+	}
+	kinds := s.o.Kinds.Current()
+	if kinds == nil {
+		return q, false
+	}
+	kind, served := kinds.ByKind(id.GroupKind())
+	return rights.Question{Sync: who, Resource: kind.GroupResource(), Namespace: id.Namespace, Name: id.Name}, served
+}
+
+// rightsIn answer what RootSyncs may do about a namespace.
+func (s *Syncer) rightsIn(name string, exists bool) namespaces.Rights {
+	itself := func(who object.Sync) object.Right {
+		q, _ := s.question(who, object.NamespaceID(name))
+		return s.rights.May(q, exists)
+	}
+	return namespaces.Rights{
+		Namespace: itself,
+		Inside: func(who object.Sync) object.Right {
+			ids := s.declarers.having(who, func(id object.ID) bool { return id.Namespace == name })
+			if len(ids) == 0 {
+				return itself(who) // it has nothing but the Namespace
+			}
+			return s.mayAny(who, ids)
+		},
+	}
+}
+
+// forbidden takes in that an apply of a RootSync was forbidden: if by its rights, another one may own the object.
+func (s *Syncer) forbidden(who object.Sync) func(object.ID) {
+	return func(id object.ID) {
+		if q, served := s.question(who, id); served {
+			s.rights.Refused(q)
+		}
+	}
+}
+
+// concerns returns the objects of a RootSync that a question is about.
+func (s *Syncer) concerns(q rights.Question) (kind schema.GroupKind, ids []object.ID) {
+	if q.Resource == namespacesResource {
+		kind = namespaceKind
+	} else if kinds := s.o.Kinds.Current(); kinds != nil {
+		found, _ := kinds.ByResource(q.Resource)
+		kind = found.GroupKind()
+	}
+	matches := func(id object.ID) bool {
+		return id.GroupKind() == kind && id.Namespace == q.Namespace && (q.Name == "" || id.Name == q.Name)
+	}
+	ids = s.declarers.having(q.Sync, matches)
+	if kind == namespaceKind {
+		for _, name := range s.registry.Of(q.Sync) {
+			if id := object.NamespaceID(name); matches(id) && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return kind, ids
+}
+
+// use tells how much depends on the answer to a question.
+func (s *Syncer) use(q rights.Question, granted bool) rights.Use {
+	kind, ids := s.concerns(q)
+	use := rights.Unused
+	if len(ids) > 0 || kind == namespaceKind && !s.registry.Said(q.Sync) {
+		use = rights.Used
+	}
+	for _, id := range ids {
+		// Of a Namespace the error of the RootSync is by the answer, if that is no.
+		if all := s.declarers.list(id); len(all) > 1 || kind == namespaceKind && !granted && slices.Contains(all, q.Sync) {
+			return rights.Contested
+		}
+	}
+	return use
+}
+
+// rightChanged has everything decided anew that depends on a right.
+func (s *Syncer) rightChanged(q rights.Question) {
+	kind, ids := s.concerns(q)
+	if kind == namespaceKind {
+		s.rightsInChanged(q, ids)
+		return
+	}
+	for _, id := range ids {
+		s.observed(id)
+	}
+	if q.Namespace != "" {
+		s.observed(object.NamespaceID(q.Namespace))
+	}
+	if q.Resource.Group != "" {
+		s.observed(plan.CRD(q.Resource))
+	}
+}
+
+// rightsInChanged has namespaces looked at again: all of them for a RootSync of which nobody knows what it has claimed.
+func (s *Syncer) rightsInChanged(q rights.Question, ids []object.ID) {
+	if !s.registry.Said(q.Sync) {
+		s.spaces.askAll(s.base)
+	}
+	for _, id := range ids {
+		s.spaces.ask([]string{id.Name})
+		s.observed(id)
+	}
+}
+
+// setAdmin takes in whether the account of a RootSync is cluster-admin.
+func (s *Syncer) setAdmin(who object.Sync, is bool) {
+	if !s.rights.SetAdmin(who, is) {
+		return
+	}
+	for _, id := range s.declarers.having(who, func(object.ID) bool { return true }) {
+		s.observed(id)
+	}
+	s.spaces.ask(s.registry.Of(who))
+}
