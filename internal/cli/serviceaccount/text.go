@@ -66,7 +66,7 @@ func (i *Item) head() string {
 	return text
 }
 
-func (o Object) String() string { return o.Kind + " " + o.Name }
+func (o Object) String() string { return o.Kind + " " + ui.Name(o.Name) }
 
 var styles = map[plan.Kind]ui.Style{
 	plan.Added: ui.Good, plan.Changed: ui.Warn, plan.Removed: ui.Bad, plan.Yielded: ui.Warn, plan.Conflicting: ui.Bad,
