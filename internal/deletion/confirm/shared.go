@@ -19,7 +19,7 @@ const processLooks = 8
 //
 // A request only shares a look that begins after the request has arrived. A look lists one kind after the other, and a
 // label may be set behind it: whoever sets a label and then deletes the namespace has to be refused, so that the lists
-// must be younger than the request. Whoever sets it later has no claim to that, with a look of their own neither.
+// must be younger than the request. Who sets it later has no claim to that, not even with a look of the request's own.
 type shared[T any] struct {
 	slots *semaphore.Weighted
 

@@ -188,7 +188,7 @@ func (h *Handler) subjectOf(req ctrladmission.Request, o *metav1.PartialObjectMe
 			used:  func(ctx context.Context) (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) },
 		}, nil
 	}
-	kind, err := definedBy(req.OldObject.Raw)
+	kind, err := definedBy(o.Name, req.OldObject.Raw)
 	if err != nil {
 		return subject{}, err
 	}
@@ -196,7 +196,8 @@ func (h *Handler) subjectOf(req ctrladmission.Request, o *metav1.PartialObjectMe
 		return subject{}, errors.New("none of its versions is served and its objects cannot be listed")
 	}
 	return subject{
-		key:   fmt.Sprintf("definition %s namespaced %t", kind.Resource, kind.Namespaced), // a review may be forged, and share no look with others
+		// A review may be forged, and shares no look with one that says otherwise.
+		key:   fmt.Sprintf("definition %s namespaced %t", kind.Resource, kind.Namespaced),
 		below: func(ctx context.Context, l Look) Result { return l.Instances(ctx, h.o.Metadata, kind) },
 		used:  func(ctx context.Context) (string, error) { return crdUse(ctx, h.o.Metadata, h.bound, kind) },
 	}, nil
