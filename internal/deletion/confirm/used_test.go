@@ -35,7 +35,7 @@ func TestDefinedBy(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := definedBy("gadgets.example.org", []byte(`{"spec":{"group":"example.org","scope":"` + tt.scope + `","names":{"plural":"gadgets","kind":"Gadget"},"versions":[` + tt.versions + `]}}`))
+			got, err := definedBy("gadgets.example.org", []byte(`{"spec":{"group":"example.org","scope":"`+tt.scope+`","names":{"plural":"gadgets","kind":"Gadget"},"versions":[`+tt.versions+`]}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
