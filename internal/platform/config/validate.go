@@ -77,6 +77,7 @@ func validateServiceAccounts(s *configv1alpha1.ServiceAccountsConfiguration, pat
 			configv1alpha1.ServiceAccountsOff, configv1alpha1.ServiceAccountsReport, configv1alpha1.ServiceAccountsEnforce,
 		}),
 		oneOf(path.Child("existing"), s.Existing, []configv1alpha1.ExistingAccounts{configv1alpha1.ExistingApply, configv1alpha1.ExistingReplace}),
+		oneOf(path.Child("identities"), s.Identities, []configv1alpha1.AccountIdentities{configv1alpha1.IdentitiesOwned, configv1alpha1.IdentitiesAll}),
 	)
 	if exclusion := s.Strimzi.LabelsExclusionPattern; exclusion != nil && *exclusion != "" {
 		if _, err := pattern.Compile(*exclusion); err != nil {
