@@ -13,17 +13,18 @@ import (
 	"time"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/testkit/pki"
 )
 
 // file is one of authorities.
-func file(t *testing.T, authorities ...*authority) string {
+func file(t *testing.T, authorities ...*pki.Authority) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ca.crt")
 	rewrite(t, path, authorities...)
 	return path
 }
 
-func rewrite(t *testing.T, path string, authorities ...*authority) {
+func rewrite(t *testing.T, path string, authorities ...*pki.Authority) {
 	t.Helper()
 	var text []byte
 	for _, a := range authorities {
@@ -50,7 +51,7 @@ func (r *rig) answers(t *testing.T, c *http.Client) bool {
 
 func TestClients(t *testing.T) {
 	t.Parallel()
-	good, bad := newAuthority(t, "clients"), newAuthority(t, "others")
+	good, bad := pki.NewAuthority(t, "clients"), pki.NewAuthority(t, "others")
 	for _, tt := range []struct {
 		name  string
 		names []string
@@ -58,10 +59,10 @@ func TestClients(t *testing.T) {
 		want  bool
 	}{
 		{name: "no certificate"},
-		{name: "one of another authority", has: new(bad.issue(t, "api"))},
-		{name: "one of the authority", has: new(good.issue(t, "api")), want: true},
-		{name: "one with a name that counts", names: []string{"other", "api"}, has: new(good.issue(t, "api")), want: true},
-		{name: "one with another name", names: []string{"api"}, has: new(good.issue(t, "kubelet"))},
+		{name: "one of another authority", has: new(bad.Issue(t, "api"))},
+		{name: "one of the authority", has: new(good.Issue(t, "api")), want: true},
+		{name: "one with a name that counts", names: []string{"other", "api"}, has: new(good.Issue(t, "api")), want: true},
+		{name: "one with another name", names: []string{"api"}, has: new(good.Issue(t, "kubelet"))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,9 +80,9 @@ func TestClients(t *testing.T) {
 // What changes holds for connections that are open as well.
 func TestClients_changeWhileTheServerRuns(t *testing.T) {
 	t.Parallel()
-	first, second := newAuthority(t, "first"), newAuthority(t, "second")
+	first, second := pki.NewAuthority(t, "first"), pki.NewAuthority(t, "second")
 	r := start(t, production(), anybody, map[string]http.Handler{"/echo": echo})
-	stranger, old, current := r.client(nil), r.client(new(first.issue(t, "api"))), r.client(new(second.issue(t, "api")))
+	stranger, old, current := r.client(nil), r.client(new(first.Issue(t, "api"))), r.client(new(second.Issue(t, "api")))
 	expect := func(when string, strangers, olds, currents bool) {
 		t.Helper()
 		for _, tt := range []struct {

@@ -5,15 +5,9 @@ package serving
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"strings"
@@ -22,61 +16,15 @@ import (
 	"time"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/testkit/pki"
 )
-
-// authority signs certificates.
-type authority struct {
-	tls.Certificate
-	PEM []byte
-}
-
-func newAuthority(t testing.TB, name string) *authority {
-	t.Helper()
-	a := &authority{}
-	a.Certificate = sign(t, name, true, nil)
-	a.PEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate.Certificate[0]})
-	return a
-}
-
-// issue signs a certificate for 127.0.0.1, and for a client of the name.
-func (a *authority) issue(t testing.TB, name string) tls.Certificate {
-	t.Helper()
-	return sign(t, name, false, a)
-}
-
-func sign(t testing.TB, name string, isAuthority bool, by *authority) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IsCA: isAuthority, BasicConstraintsValid: true,
-	}
-	parent, signer := template, any(key)
-	if by != nil {
-		parent, signer = by.Leaf, by.PrivateKey
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: leaf}
-}
 
 // rig is a server that runs.
 type rig struct {
 	*Server
 	t         *testing.T
 	address   string
-	authority *authority
+	authority *pki.Authority
 	clients   atomic.Pointer[configv1alpha1.WebhookClients]
 	stop      func()
 }
@@ -84,9 +32,9 @@ type rig struct {
 // start serves paths until the test ends.
 func start(t *testing.T, b bounds, clients configv1alpha1.WebhookClients, paths map[string]http.Handler) *rig {
 	t.Helper()
-	r := &rig{t: t, authority: newAuthority(t, "server")}
+	r := &rig{t: t, authority: pki.NewAuthority(t, "server")}
 	r.clients.Store(&clients)
-	serving := r.authority.issue(t, "server")
+	serving := r.authority.Issue(t, "server")
 	r.Server = newServer(Options{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil },
 		Clients:        func() configv1alpha1.WebhookClients { return *r.clients.Load() },
