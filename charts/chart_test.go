@@ -227,6 +227,11 @@ func TestTemplates_sayWhatTheValuesSay(t *testing.T) {
 		{name: "labels of pods are added", template: "guard/deployment.yaml", values: "guard: {podLabels: {team: a}}", field: "spec.template.metadata.labels.team", want: "a"},
 		{name: "and do not take the place of the selector's", template: "guard/deployment.yaml", values: "guard: {podLabels: {app.kubernetes.io/name: a}}", field: "spec.template.metadata.labels.app|kubernetes|io/name", want: "holdfast"},
 		{name: "who may reach the webhooks can be said", template: "guard/networkpolicy.yaml", values: "networkPolicy: {webhookFrom: [{ipBlock: {cidr: 10.0.0.1/32}}]}", field: "spec.ingress.0.from.0.ipBlock.cidr", want: "10.0.0.1/32"},
+		{
+			name: "the authorities of the webhooks' clients are mounted", template: "guard/deployment.yaml", values: "webhookClients: {configMap: ca}",
+			field: container + "volumeMounts.0.mountPath", want: "/etc/holdfast/webhook-clients",
+		},
+		{name: "from the ConfigMap", template: "guard/deployment.yaml", values: "webhookClients: {configMap: ca}", field: "spec.template.spec.volumes.0.configMap.name", want: "ca"},
 		{name: "an empty configuration leaves alone what people write", template: "configuration.yaml", field: "data", want: "null"},
 		{name: "the ConfigMap is that of the release's namespace", template: "configuration.yaml", field: "metadata.namespace", want: "holdfast-system"},
 		{name: "the Secret is the one that is configured", template: "guard/certificate.yaml", values: "{certManager: {enabled: true}, configuration: {certificates: {secretName: tls}}}", field: "spec.secretName", want: ""},
@@ -256,6 +261,10 @@ func TestConfiguration_isWhatTheManagerReads(t *testing.T) {
 		{name: "it may say its kind", values: "configuration: {apiVersion: config.holdfast.dev/v1alpha1, kind: HoldfastConfiguration, rootSync: {requireRoleRefs: true}}", want: "rootSync:\n  claims: true\n  requireRoleRefs: true\n"},
 		{name: "every feature has its switch", values: on, want: "certificates:\n"},
 		{name: "cert-manager's Secret is taken", values: "certManager: {enabled: true}", want: "provider: Secret"},
+		{
+			name: "clients of webhooks need a certificate", values: "{webhookClients: {configMap: ca, commonNames: [api]}, configuration: {admission: {selfProtection: Warn}}}",
+			want: "admission:\n  selfProtection: Warn\n  webhookClients:\n    caFile: /etc/holdfast/webhook-clients/ca.crt\n    commonNames:\n      - api\n",
+		},
 		{name: "scopes pass through", values: "configuration: {scope: {namespaces: ['team-*', '!team-x'], namespaceSelector: {matchLabels: {a: b}}}}", want: "- team-*\n"},
 	}
 	for _, tt := range tests {
@@ -350,6 +359,26 @@ func TestRights_followWhatIsSwitchedOn(t *testing.T) {
 				t.Errorf("there is\n%s\nin\n%s", tt.hasNot, got)
 			}
 		})
+	}
+}
+
+// The notes say how open the webhook port is.
+func TestNotes_sayHowOpenThePortIs(t *testing.T) {
+	t.Parallel()
+	for values, open := range map[string]bool{
+		"": true,
+		"networkPolicy: {webhookFrom: [{ipBlock: {cidr: 10.0.0.1/32}}]}":                 false,
+		"networkPolicy: {enabled: false, webhookFrom: [{ipBlock: {cidr: 10.0.0.1/32}}]}": true,
+		"webhookClients: {configMap: ca}":                                                false,
+		"workloads: false":                                                               false,
+	} {
+		notes, err := render.Notes(t.Context(), load(t), values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(notes, "The webhook port is open to every pod of the cluster.") != open || !strings.Contains(notes, "kubectl annotate clusterrole holdfast-anchor") {
+			t.Errorf("with %q:\n%s", values, notes)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ spec: {template: {serviceAccount: {metadata: {annotations: {` + roleKey + `: "ar
 apiVersion: kafka.strimzi.io/v1
 kind: KafkaConnect
 metadata: {name: bank}
-spec: {template: {serviceAccount: {metadata: {annotations: {` + roleKey + `: "arn:aws:iam::111122223333:role/bank"}}}}}
+spec: {template: {serviceAccount: {metadata: {annotations: {` + roleKey + `: "arn:aws:iam::111122223333:role/bank", cost-centre: bank}}}}}
 `
 
 // serviceAccounts are told on a local control plane only: another may have Strimzi.
@@ -58,12 +58,15 @@ func serviceAccounts(p place) chapter {
 		},
 		{kubectl: annotations("shop-connect"), says: "role/shop", soon: true},
 		{kubectl: annotations("bank-connect"), says: `{"owned-by":"team-bank"}`},
-		{why: "With the gate it gets what is new, and keeps what it had", kubectl: turn("Enforce", "true"), says: "patched"},
-		{kubectl: annotations("bank-connect"), says: "role/bank", soon: true},
-		{kubectl: annotations("bank-connect"), says: `"owned-by":"team-bank"`},
-		{kubectl: in("holdfast", "serviceaccount", "plan"), says: "2 accounts, none would change"},
 		{
-			why:     "An account that people made is theirs: it stays when its connector goes, without the role",
+			why:     "With the gate it gets what is new, and keeps what it had. It gets no role: who may write the connector does not decide what pods of an account may do that somebody else has made",
+			kubectl: turn("Enforce", "true"), says: "patched",
+		},
+		{kubectl: annotations("bank-connect"), says: `"cost-centre":"bank"`, soon: true},
+		{kubectl: annotations("bank-connect"), says: `"owned-by":"team-bank"`},
+		{kubectl: in("holdfast", "serviceaccount", "plan"), says: "2 accounts, none would change; 1 conflict"},
+		{
+			why:     "An account that people made is theirs: it stays when its connector goes, without what it had from it",
 			kubectl: in("delete", "kafkaconnect", "--all"), says: `"shop" deleted`,
 		},
 		{kubectl: annotations("bank-connect"), says: `{"owned-by":"team-bank"}`, soon: true},

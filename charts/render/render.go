@@ -31,22 +31,43 @@ func Load(dir string) (*chartv2.Chart, error) { return loader.Load(dir) }
 
 // Chart renders a chart with values, as YAML, after its schema has been asked.
 func Chart(ctx context.Context, chart *chartv2.Chart, values string) (Rendered, error) {
-	var given map[string]any
-	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
-		return nil, fmt.Errorf("read values: %w", err)
-	}
-	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: "holdfast", Namespace: Namespace, Revision: 1, IsInstall: true}, nil)
-	if err != nil {
-		return nil, err
-	}
-	texts, err := engine.Engine{}.RenderWithContext(ctx, chart, all)
+	texts, err := all(ctx, chart, values)
 	if err != nil {
 		return nil, err
 	}
 	out := Rendered{}
 	for name, text := range texts {
+		if strings.HasSuffix(name, ".yaml") {
+			out[name] = text
+		}
+	}
+	return out, nil
+}
+
+// Notes are what Helm prints after an installation.
+func Notes(ctx context.Context, chart *chartv2.Chart, values string) (string, error) {
+	texts, err := all(ctx, chart, values)
+	return texts["NOTES.txt"], err
+}
+
+// all is what each template makes, but for those that make nothing.
+func all(ctx context.Context, chart *chartv2.Chart, values string) (map[string]string, error) {
+	var given map[string]any
+	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+		return nil, fmt.Errorf("read values: %w", err)
+	}
+	full, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: "holdfast", Namespace: Namespace, Revision: 1, IsInstall: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := engine.Engine{}.RenderWithContext(ctx, chart, full)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for name, text := range texts {
 		_, short, _ := strings.Cut(name, "/templates/")
-		if text = strings.TrimSpace(text); text != "" && strings.HasSuffix(short, ".yaml") {
+		if text = strings.TrimSpace(text); text != "" {
 			out[short] = text + "\n"
 		}
 	}

@@ -75,6 +75,7 @@ func newWorkload(name, short string, sets cliflag.NamedFlagSets, validate func()
 				return err
 			}
 			collectAtFirst()
+			limitMemory()
 			return start(cmd.Context())
 		},
 	}

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -32,6 +31,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/features"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+	"github.com/holdfast-dev/holdfast/internal/platform/metaclient"
+	"github.com/holdfast-dev/holdfast/internal/platform/serving"
 	"github.com/holdfast-dev/holdfast/internal/platform/status"
 )
 
@@ -49,6 +50,7 @@ type guard struct {
 	overrides []config.Override
 	config    *config.Store
 	certs     *certs.Manager
+	webhooks  *serving.Server
 	admission *admission.Reconciler
 	status    *status.Reconciler
 	kinds     *inventory.Kinds
@@ -125,7 +127,7 @@ func (g *guard) configure(ctx context.Context, direct client.Reader) (err error)
 // newClients makes the clients that read past the cache.
 func (g *guard) newClients(rc *rest.Config) error {
 	var err error
-	if g.metadata, err = metadata.NewForConfig(rc); err != nil {
+	if g.metadata, err = metaclient.NewForConfig(rc); err != nil {
 		return fmt.Errorf("make metadata client: %w", err)
 	}
 	if g.clientset, err = kubernetes.NewForConfig(rc); err != nil {
@@ -164,13 +166,13 @@ func (g *guard) newManager(rc *rest.Config, scheme *schemeType) (ctrl.Manager, e
 		return nil, err
 	}
 	options := o.managerOptions(name, scheme, cacheOptions(o, g.secretName()))
-	options.WebhookServer = webhook.NewServer(webhook.Options{
-		Host: host,
-		Port: port,
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-			c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return g.certs.GetCertificate(hello) }
-		}},
+	g.webhooks = serving.NewServer(serving.Options{
+		Host:           host,
+		Port:           port,
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return g.certs.GetCertificate(hello) },
+		Clients:        func() configv1alpha1.WebhookClients { return g.config.Current().Admission.WebhookClients },
 	})
+	options.WebhookServer = g.webhooks
 	return ctrl.NewManager(rc, options)
 }
 
@@ -225,9 +227,10 @@ func (g *guard) setup(ctx context.Context) error {
 		return err
 	}
 	for _, w := range declared.Webhooks {
-		mgr.GetWebhookServer().Register(w.Path, toTheEnd(w.Handler))
+		g.webhooks.Register(w.Path, w.Handler)
 	}
 	admission.RegisterMetrics(metrics.Registry, declared.Webhooks)
+	g.webhooks.RegisterMetrics(metrics.Registry)
 	marks.RegisterMetrics(metrics.Registry)
 	status.RegisterMetrics(metrics.Registry)
 	if err := config.RegisterMetrics(metrics.Registry, g.config); err != nil {

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (g *guard) addProbes() error {
 			return nil
 		},
 		"certificate": func(*http.Request) error { return g.certs.Check() },
-		"webhooks":    g.mgr.GetWebhookServer().StartedChecker(),
+		"webhooks":    g.webhooks.StartedChecker(),
 		"features": func(*http.Request) error {
 			for _, f := range g.features {
 				if err := f.ready(); err != nil {
@@ -87,7 +88,7 @@ func (g *guard) observe() status.Observed {
 		Conditions: []metav1.Condition{
 			g.admission.Condition(),
 			certificateCondition(g.certs.Check(), g.certs.NotAfter(), time.Now()),
-			configurationCondition(g.config.LastError()),
+			configurationCondition(cmp.Or(g.config.LastError(), g.webhooks.CheckClients())),
 		},
 	}
 	for _, f := range g.features {

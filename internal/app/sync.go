@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli/flag"
 	"k8s.io/utils/clock"
@@ -38,6 +37,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/platform/features"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/metaclient"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 	"github.com/holdfast-dev/holdfast/internal/platform/timing"
 	"github.com/holdfast-dev/holdfast/internal/rootsync"
@@ -139,7 +139,7 @@ func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOpti
 	if err != nil {
 		return fmt.Errorf("make dynamic client: %w", err)
 	}
-	m, err := metadata.NewForConfig(rc)
+	m, err := metaclient.NewForConfig(rc)
 	if err != nil {
 		return fmt.Errorf("make metadata client: %w", err)
 	}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
 const (
@@ -119,7 +121,9 @@ func (c *clients) names(ctx context.Context, k kind, namespace string) []string 
 	}
 	var out []string
 	for i := range list.Items {
-		out = append(out, list.Items[i].Name)
+		if name := list.Items[i].Name; ui.Name(name) == name { // a shell would read another as something else
+			out = append(out, name)
+		}
 	}
 	return out
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
@@ -27,7 +25,7 @@ func (c *clients) printExplanation(x explanation, everything bool) {
 	if !x.Allowed {
 		verdict = c.Paint(ui.Bad, "would be refused")
 	}
-	c.Printf("%s: the delete %s\n", c.Paint(ui.Bold, printers.EscapeTerminal(x.target.where())), verdict)
+	c.Printf("%s: the delete %s\n", c.Paint(ui.Bold, x.target.where()), verdict)
 	if !x.Offline {
 		c.printRights(x)
 	}
@@ -101,7 +99,7 @@ func (c *clients) printBelow(x explanation, everything bool) {
 	case relationInstances:
 		title = "its instances, and what becomes of them if it is deleted"
 	}
-	c.Printf("\n%s:\n  %s\n", title, c.Paint(ui.Bold, printers.EscapeTerminal(x.target.String())))
+	c.Printf("\n%s:\n  %s\n", title, c.Paint(ui.Bold, x.target.String()))
 	c.printTree("  ", branches)
 }
 
@@ -124,7 +122,7 @@ func (c *clients) printLabel(l labelExplanation) {
 
 // fact is a line with a name in the left column.
 func (c *clients) fact(name, text string) {
-	c.Printf("  %-13s  %s\n", name, printers.EscapeTerminal(text))
+	c.Printf("  %-13s  %s\n", name, ui.Continued(text, strings.Repeat(" ", 17)))
 }
 
 func (c *clients) bullets(title string, texts []string) {
@@ -133,7 +131,7 @@ func (c *clients) bullets(title string, texts []string) {
 	}
 	c.Printf("\n%s:\n", title)
 	for _, text := range texts {
-		c.Printf("  - %s\n", printers.EscapeTerminal(strings.TrimSpace(text)))
+		c.Printf("  - %s\n", ui.Continued(strings.TrimSpace(text), "    "))
 	}
 }
 

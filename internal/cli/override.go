@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
@@ -142,11 +143,11 @@ func decided(o *v1alpha1.DeletionOverride) bool {
 
 // targetText is the target of an override as people write it.
 func targetText(t v1alpha1.OverrideTarget) string {
-	text := strings.ToLower(t.Kind) + "/" + t.Name
+	out := strings.ToLower(t.Kind) + "/" + ui.Name(t.Name)
 	if t.Namespace != "" {
-		text += " in namespace " + t.Namespace
+		out += " in namespace " + ui.Name(t.Namespace)
 	}
-	return text
+	return out
 }
 
 // overrideNext says what happens next with an override.

@@ -139,14 +139,14 @@ func (c *clients) printOverrides(all []v1alpha1.DeletionOverride, now time.Time)
 // shortTarget is the target in a column: shop/deployment/web.
 func shortTarget(o v1alpha1.DeletionOverride) string {
 	t := o.Spec.Target
-	text := strings.ToLower(t.Kind) + "/" + t.Name
+	out := strings.ToLower(t.Kind) + "/" + ui.Name(t.Name)
 	if t.Namespace != "" {
-		text = t.Namespace + "/" + text
+		out = ui.Name(t.Namespace) + "/" + out
 	}
 	if o.Spec.IncludeContents {
-		text += " (with contents)"
+		out += " (with contents)"
 	}
-	return text
+	return out
 }
 
 func expires(o v1alpha1.DeletionOverride, now time.Time) string {

@@ -96,7 +96,7 @@ func (c *clients) owner(ctx context.Context, o *ownerOptions) error {
 		return c.Encode(o.output, found)
 	}
 	for _, line := range found.Text(time.Now(), o.fields) {
-		c.Line(line)
+		c.Line(ui.Continued(line, "               ")) // annotations are of others, and may have lines
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,6 +124,10 @@ func (c *clients) printNames(rows []row) error {
 			continue
 		}
 		last = r.target.meta
+		if name := r.target.meta.Name; strings.ContainsFunc(name, unicode.IsControl) { // a script would read it as several
+			c.Notef("warning: %s is left out: its name has control characters", r.target.where())
+			continue
+		}
 		if err := (&printers.NamePrinter{ShortOutput: true}).PrintObj(r.target.meta, c.Out); err != nil {
 			return err
 		}
@@ -185,7 +190,7 @@ func controllerOf(o *metav1.PartialObjectMetadata) string {
 	if ref == nil {
 		return ""
 	}
-	return strings.ToLower(ref.Kind) + "/" + ref.Name
+	return strings.ToLower(ref.Kind) + "/" + ui.Name(ref.Name)
 }
 
 func addOutputFlag(cmd *cobra.Command, output *string, formats []string) {

@@ -196,7 +196,7 @@ func (c *clients) printMarked(found []target, everything bool) {
 		b := branch{text: fmt.Sprintf("%s: %d", resourceOf(group[0]), len(group))}
 		shown, more := someOf(group, everything)
 		for _, n := range shown {
-			name := n.Name
+			name := ui.Name(n.Name)
 			if n.Namespace != "" {
 				name = n.Namespace + "/" + name
 			}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/holdfast-dev/holdfast/internal/platform/metaclient"
 	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
@@ -45,7 +46,7 @@ func (c *clients) sweep(ctx context.Context, queries []query, found func(query, 
 	if err != nil {
 		return []error{err}
 	}
-	client, err := metadata.NewForConfig(config)
+	client, err := metaclient.NewForConfig(config)
 	if err != nil {
 		return []error{err}
 	}

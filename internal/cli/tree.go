@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
 // fate is what would become of an object below one that is deleted. The values
@@ -217,7 +218,7 @@ func (w *world) endsWithOwner(t target, gone sets.Set[types.UID]) (fate, []strin
 	}
 	for _, r := range t.meta.OwnerReferences {
 		if !gone.Has(r.UID) {
-			return fateStays, []string{"its owner " + strings.ToLower(r.Kind) + "/" + r.Name + " stays"}
+			return fateStays, []string{"its owner " + strings.ToLower(r.Kind) + "/" + ui.Name(r.Name) + " stays"}
 		}
 	}
 	return w.ends(t, garbageCollector, false)

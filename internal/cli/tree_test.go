@@ -116,7 +116,7 @@ func TestTree(t *testing.T) {
 {apiVersion: v1, kind: ConfigMap, metadata: {name: between, ` + ownedBy + `}}
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: key, ` + always + `, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: between}]}}`,
-			want: `└─ configmaps/between  refused: holds 1 protected object: secrets/key
+			want: `└─ configmaps/between  refused: holds 1 protected object: secrets/…
    └─ secrets/key  stays: its owner configmap/between stays
 `,
 		},

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
@@ -62,7 +61,7 @@ func groupBranch(nodes []node, r relation, all bool) branch {
 	shown, more := someOf(nodes, all)
 	out := branch{text: resourceOf(nodes[0]) + ": " + countText(nodes)}
 	for _, n := range shown {
-		name := n.Name
+		name := ui.Name(n.Name)
 		if r == relationInstances && n.Namespace != "" {
 			name = n.Namespace + "/" + name
 		}
@@ -100,7 +99,7 @@ func dependentBranches(nodes []node, parent string, all bool) []branch {
 	for _, group := range byResource(nodes) {
 		shown, more := someOf(group, all)
 		for _, n := range shown {
-			name := resourceOf(n) + "/" + n.Name
+			name := resourceOf(n) + "/" + ui.Name(n.Name)
 			if parent == "" && n.Namespace != "" && n.Namespace != nodes[0].Namespace {
 				name = n.Namespace + "/" + name
 			}
@@ -182,13 +181,11 @@ func (c *clients) printTree(indent string, branches []branch) {
 		if i == len(branches)-1 {
 			fork, under = "└─ ", "   "
 		}
-		line := indent + fork
 		if b.end == "" {
-			line += c.Paint(b.style, printers.EscapeTerminal(b.text))
+			c.Printf("%s%s\n", indent+fork, c.Paint(b.style, b.text))
 		} else {
-			line += printers.EscapeTerminal(b.text) + "  " + c.Paint(b.style, printers.EscapeTerminal(b.end))
+			c.Printf("%s%s  %s\n", indent+fork, b.text, c.Paint(b.style, b.end))
 		}
-		c.Printf("%s\n", line)
 		c.printTree(indent+under, b.branches)
 	}
 }

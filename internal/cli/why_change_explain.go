@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	"github.com/holdfast-dev/holdfast/internal/cli/owner"
 	"github.com/holdfast-dev/holdfast/internal/cli/refusal"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
@@ -90,7 +88,7 @@ func (c *clients) printChangeExplanation(x changeExplanation) {
 	if !x.Allowed {
 		verdict = c.Paint(ui.Bad, "would be refused")
 	}
-	c.Printf("%s: the %s %s\n\n", c.Paint(ui.Bold, printers.EscapeTerminal(x.target.where())), x.Verb, verdict)
+	c.Printf("%s: the %s %s\n\n", c.Paint(ui.Bold, x.target.where()), x.Verb, verdict)
 	c.fact("who asks", x.User.Name)
 	if x.Owner != "" {
 		c.fact("owner", x.Owner)

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
@@ -28,7 +26,7 @@ func (c *clients) printEvictExplanation(x evictExplanation) {
 		verdict = c.Paint(ui.Bad, "would be refused")
 	}
 	where := fmt.Sprintf("pods/%s in namespace %s", x.Object.Name, x.Object.Namespace)
-	c.Printf("%s: the eviction %s\n\n", c.Paint(ui.Bold, printers.EscapeTerminal(where)), verdict)
+	c.Printf("%s: the eviction %s\n\n", c.Paint(ui.Bold, where), verdict)
 	c.fact("who asks", x.User.Name)
 	c.fact("may evict", yesNo(x.MayEvict.Allowed, "says RBAC"))
 	c.fact("node", nodeText(x))

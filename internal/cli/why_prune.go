@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/preview"
 	"github.com/holdfast-dev/holdfast/internal/cli/refusal"
@@ -193,7 +192,7 @@ func (c *clients) printPrune(x pruneExplanation) {
 	case x.Action == decide.HandOver:
 		verdict = c.Paint(ui.Warn, "would leave it to another")
 	}
-	c.Printf("%s: the prune %s\n\n", c.Paint(ui.Bold, printers.EscapeTerminal(x.target.where())), verdict)
+	c.Printf("%s: the prune %s\n\n", c.Paint(ui.Bold, x.target.where()), verdict)
 	c.fact("RootSync", x.RootSync)
 	switch {
 	case x.Declared == nil:

@@ -44,6 +44,7 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 			// No match condition says this: in those namespaceObject is always null.
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
 				derived("oldObject"),
+				word(),
 				{Name: "kinds", Expression: listed("namespaceObject") + ".split(',').map(k, k.trim())"},
 				{Name: "name", Expression: "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group)"},
 			}),
@@ -51,8 +52,8 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 				Expression: "namespaceObject == null || !(" + declared("namespaceObject") + ")" +
 					" || has(oldObject.metadata.deletionTimestamp) || !(variables.name in variables.kinds)" +
 					" || variables.derived && variables.machine || " + controlled("oldObject") + " || " + released,
-				MessageExpression: "variables.name + '/' + oldObject.metadata.name + ' is protected from deletion because its namespace declares that for its kind, by the annotation " +
-					v1alpha1.ProtectByDefaultLabel + ". To let this one object go for a while: kubectl holdfast override ask ' + variables.name + '/' + oldObject.metadata.name + ' -n ' + request.namespace + ' --reason WHY'",
+				MessageExpression: "variables.name + '/' + variables.word + ' is protected from deletion because its namespace declares that for its kind, by the annotation " +
+					v1alpha1.ProtectByDefaultLabel + ". To let this one object go for a while: kubectl holdfast override ask ' + variables.name + '/' + variables.word + ' -n ' + request.namespace + ' --reason WHY'",
 				Message: "this object is protected from deletion because its namespace declares that for its kind",
 			}},
 		},

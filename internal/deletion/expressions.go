@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 	"github.com/holdfast-dev/holdfast/internal/platform/marks"
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 func match(objects *metav1.LabelSelector, rules ...admissionregistrationv1.NamedRuleWithOperations) *admissionregistrationv1.MatchResources {
@@ -155,10 +156,21 @@ func controlled(object string) string {
 	return object + ".metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
 }
 
-// messageExpression is the text of a refusal, with the object in its places.
+// word makes the variable word, the old object's name as one word of a shell: whoever names a Role could otherwise write
+// a second command into the one that a refusal recommends. A name that cannot be written so is left out.
+func word() admissionregistrationv1.Variable {
+	const name = "oldObject.metadata.name"
+	return admissionregistrationv1.Variable{
+		Name: "word",
+		Expression: name + ".matches(" + cel.String(text.PlainWord) + ") ? " + name + " : " +
+			name + ".matches('^[ -~]*$') ? \"'\" + " + name + ".replace(\"'\", " + cel.String(`'\''`) + ") + \"'\" : " + cel.String(policy.HiddenName),
+	}
+}
+
+// messageExpression is the text of a refusal, with the object in its places. It needs the variable word.
 func messageExpression(k policy.Key, message string) string {
 	places := map[string]string{
-		policy.TargetPlace:    "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group) + '/' + oldObject.metadata.name",
+		policy.TargetPlace:    "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group) + '/' + variables.word",
 		policy.NamespacePlace: "(has(oldObject.metadata.namespace) ? ' -n ' + oldObject.metadata.namespace : '')",
 		policy.DetailPlace:    "oldObject.metadata.?annotations[" + cel.String(k.Label) + "].orValue(" + labelValue("oldObject", k.Label) + ")",
 		policy.WhilePlace:     "''",

@@ -239,7 +239,7 @@ func (w *outage) madeGood(t *testing.T) {
 	}
 	g.Eventually(phase(t, w.e, "used"), "180s", "100ms").Should(gomega.Equal(v1alpha1.OverrideUsed))
 	g.Eventually(protectedBy(t, w.e, "configmap", "selected", "-n", w.marks), "180s", "100ms").Should(gomega.BeEmpty())
-	g.Eventually(annotation(t, w.e, v1alpha1.HoldsProtectedMark, "namespace", w.marks), "180s", "100ms").Should(gomega.Equal("2 protected objects: configmaps/new, secrets/labelled"))
+	g.Eventually(annotation(t, w.e, v1alpha1.HoldsProtectedMark, "namespace", w.marks), "180s", "100ms").Should(gomega.Equal("2 protected objects: configmaps/new, secrets/…"))
 	done(t, w.e, "delete", "configmap", "later", "-n", w.marks)
 
 	g.Consistently(long, "2s", "100ms").Should(gomega.Equal(before), "the restart wrote to the target of an override that stays in force")

@@ -72,7 +72,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		"variables.kind in " + resources([]schema.GroupResource{policy.ClusterRoles}) + " && oldObject.metadata.name == " + cel.String(v1alpha1.AnchorName),
 		"variables.derived && variables.machine",
 	}
-	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject")})
+	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject"), word()})
 	if k.Mark != "" {
 		passes = append(passes, "!("+marks.Bound("oldObject")+")")
 	}
@@ -156,6 +156,7 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
 				derived("oldObject"),
+				word(),
 				value("old", "oldObject", k.Label),
 				value("new", "object", k.Label),
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || !(" + protects("variables.old", k) + ")"},

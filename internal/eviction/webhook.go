@@ -6,9 +6,7 @@ package eviction
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -24,8 +22,6 @@ import (
 const (
 	// Path is that of the Strimzi Drain Cleaner.
 	Path = "/drainer"
-	// maxBody is far more than an Eviction can have.
-	maxBody = 3 << 20
 	// webhookTimeout is what the API server is told to wait, as upstream.
 	webhookTimeout = 5 * time.Second
 	// margin is left of the API server's time for the answer to arrive.
@@ -40,9 +36,9 @@ type handler struct{ judge *judge }
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, status, err := read(w, req)
+	body, err := io.ReadAll(req.Body) // the server has bounded it
 	if err != nil {
-		http.Error(w, err.Error(), status)
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	r, err := review.Decode(body)
@@ -74,25 +70,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if _, err := w.Write(text); err != nil {
 		ctrl.Log.WithName("eviction").Info("The API server did not wait for the answer", "uid", r.UID, "error", err.Error())
 	}
-}
-
-// read returns the body, or the status to refuse it with.
-func read(w http.ResponseWriter, req *http.Request) (body []byte, status int, err error) {
-	if req.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		return nil, http.StatusMethodNotAllowed, errors.New("post an AdmissionReview here")
-	}
-	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, http.StatusUnsupportedMediaType, errors.New("the content type must be application/json")
-	}
-	body, err = io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", tooLarge.Limit)
-	}
-	if err != nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("read the body: %w", err)
-	}
-	return body, http.StatusOK, nil
 }
 
 // patience is how long the API server waits, which it says in the query of its

@@ -86,7 +86,7 @@ func (c *accountController) Reconcile(ctx context.Context, req reconcile.Request
 		return reconcile.Result{}, nil
 	}
 	report := config.Mode == configv1alpha1.ServiceAccountsReport
-	f.Existing, f.Patching = config.Existing, c.patching() || report
+	f.Existing, f.Identities, f.Patching = config.Existing, config.Identities, c.patching() || report
 	v, again := c.decide(&f)
 	again = sooner(again, later)
 	c.known.decided(key, &v)

@@ -94,6 +94,12 @@ func (t *teller) tell(f plan.Facts, v plan.Verdict, report bool) {
 	case kept != "":
 		problem = fmt.Sprintf("the account %s keeps what others have set: %s", f.Name, kept)
 	}
+	if withheld := describe(v.Report.Changes, plan.Withheld); withheld != "" && v.Report.Problem == "" {
+		if problem != "" {
+			problem += "; "
+		}
+		problem += fmt.Sprintf("the %s %s does not own the account %s, so it cannot change what pods of that may do: %s", source.Kind, source.Name, f.Name, withheld)
+	}
 	t.once(f.NamespacedName, source, corev1.EventTypeWarning, ReasonConflict, problem)
 	pending := ""
 	if report && v.Pending() {

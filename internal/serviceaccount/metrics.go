@@ -45,7 +45,7 @@ func (c collector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	t := c.known.totals()
-	for _, kind := range []plan.Kind{plan.Added, plan.Changed, plan.Removed, plan.Yielded, plan.Conflicting} {
+	for _, kind := range []plan.Kind{plan.Added, plan.Changed, plan.Removed, plan.Yielded, plan.Conflicting, plan.Withheld} {
 		out <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(t.changes[kind]), string(kind))
 	}
 	for _, p := range plan.Problems {

@@ -119,10 +119,10 @@ func TestReport_changesNothing(t *testing.T) {
 	t.Parallel()
 	r := own(t)
 	before := r.makeAccount("shop-connect", nil, map[string]string{"mine": "too"})
-	r.apply(connect("shop", role+": arn"))
+	r.apply(connect("shop", "note: x"))
 	r.apply("apiVersion: kafka.strimzi.io/v1\nkind: KafkaBridge\nmetadata: {name: missing}\nspec: {replicas: 1}\n")
 	r.runs(t, "{mode: Report}")
-	r.saidOf("KafkaConnect", "shop", ReasonPending, `added annotation `+role+` "arn"`)
+	r.saidOf("KafkaConnect", "shop", ReasonPending, `the account shop-connect would be written: added label app.kubernetes.io/instance "shop"`)
 	r.saidOf("KafkaBridge", "missing", ReasonPending, "it is made")
 	r.Eventually(func() float64 {
 		return r.Metric(t, "holdfast_serviceaccount_pending_changes", testkit.Label("change", "added"))

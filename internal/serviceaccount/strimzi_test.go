@@ -150,7 +150,7 @@ func TestHandMade_accountsKeepWhatPeopleHaveSet(t *testing.T) {
 	if got.UID != made.UID || len(got.OwnerReferences) > 0 {
 		t.Errorf("it is not the one that was made, or has an owner: %+v", got.ObjectMeta)
 	}
-	r.saidOf("KafkaConnect", "shop", ReasonConflict, role)
+	r.saidOf("KafkaConnect", "shop", ReasonConflict, "does not own the account shop-connect, so it cannot change what pods of that may do: withheld annotation "+role)
 	r.kubectl("delete", "kafkaconnect", "shop", "-n", r.namespace)
 	r.becomes("shop-connect", "team=shop @"+role+"=arn:by-hand @mine=too")
 }

@@ -164,9 +164,9 @@ func TestOrphans_stayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
 	r.makeAccount("adopted-connect", map[string]string{"mine": "1"}, nil)
-	r.apply(connect("adopted", role+": arn") + "---\n" + connect("made", role+": arn"))
+	r.apply(connect("adopted", "note: x") + "---\n" + connect("made", role+": arn"))
 	r.becomes("made-connect", "@"+role+"=arn")
-	before := r.becomes("adopted-connect", "mine=1 @"+role+"=arn")
+	before := r.becomes("adopted-connect", "mine=1 @note=x")
 	r.kubectl("delete", "kafkaconnect", "adopted", "made", "-n", r.namespace, "--cascade=orphan")
 	for _, name := range []string{"made-connect", "adopted-connect"} {
 		r.Eventually(func() bool {
@@ -176,7 +176,7 @@ func TestOrphans_stayAsTheyAre(t *testing.T) {
 	}
 	r.fence("after")
 	r.becomes("made-connect", "@"+role+"=arn")
-	if now := r.becomes("adopted-connect", "mine=1 @"+role+"=arn"); now.UID != before.UID || !cmp.Equal(now.Labels, before.Labels) {
+	if now := r.becomes("adopted-connect", "mine=1 @note=x"); now.UID != before.UID || !cmp.Equal(now.Labels, before.Labels) {
 		t.Errorf("it is another: %+v", now.ObjectMeta)
 	}
 	// And it may be had again.

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) { os.Exit(story.Run(m, installed)) }
 var installed = testkit.Options{
 	Manifests: []string{"config/crd/hnc", "config/rbac/hierarchy.yaml", "config/rbac/serviceaccounts.yaml"},
 	Configuration: `
+featureGates: {ServiceAccountPatching: true}
 deletion: {mode: Enforce}
 eviction: {mode: Enforce}
 hierarchy: {mode: Enforce, brake: {percent: 100}}

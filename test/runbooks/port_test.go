@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/page"
+	"github.com/holdfast-dev/holdfast/internal/testkit/pki"
 )
 
 // forged is a review that no API server has sent.
@@ -86,10 +88,12 @@ func webhookPort(t *testing.T, b *book, p *page.Page) {
 	}
 
 	// The deletion of a namespace: names for an answer, and the namespace stays.
-	code, said := b.post(t, "/confirm-deletion", forged(`"operation":"DELETE","kind":{"group":"","version":"v1","kind":"Namespace"},"resource":{"group":"","version":"v1","resource":"namespaces"},`+
-		`"name":"`+ns+`","namespace":"`+ns+`","oldObject":{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+ns+`"}},"options":{"apiVersion":"meta.k8s.io/v1","kind":"DeleteOptions"}`))
-	if code != http.StatusOK || !strings.Contains(said, "configmaps/kept") {
-		t.Errorf("the deletion of a namespace: %d %s", code, said)
+	for uid, knows := range map[string]bool{"": false, b.done(t, "get", "namespace", ns, "-o", "jsonpath={.metadata.uid}"): true} {
+		code, said := b.post(t, "/confirm-deletion", forged(`"operation":"DELETE","kind":{"group":"","version":"v1","kind":"Namespace"},"resource":{"group":"","version":"v1","resource":"namespaces"},`+
+			`"name":"`+ns+`","namespace":"`+ns+`","oldObject":{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+ns+`","uid":"`+uid+`"}},"options":{"apiVersion":"meta.k8s.io/v1","kind":"DeleteOptions"}`))
+		if code != http.StatusOK || strings.Contains(said, "configmaps/kept") != knows {
+			t.Errorf("the deletion of a namespace: %d %s", code, said)
+		}
 	}
 	b.isGuarded(t, ns)
 
@@ -108,6 +112,11 @@ func webhookPort(t *testing.T, b *book, p *page.Page) {
 	r := b.with("CONTROL_PLANE=10.0.0.0/28")
 	r.Does(t, p, do)
 	r.Does(t, p, isOver)
+	authority := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(authority, pki.NewAuthority(t, "clients").PEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.with("AUTHORITY="+authority).Does(t, p, "Ask clients for a certificate")
 	if got := broker(); got.Annotations[rolled] != "" {
 		t.Errorf("the annotation is still there: %v", got.Annotations)
 	}

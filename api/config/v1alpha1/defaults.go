@@ -90,6 +90,7 @@ func setHierarchyDefaults(h *HierarchyConfiguration) {
 func setServiceAccountsDefaults(s *ServiceAccountsConfiguration) {
 	s.Mode = cmp.Or(s.Mode, ServiceAccountsOff)
 	s.Existing = cmp.Or(s.Existing, ExistingApply)
+	s.Identities = cmp.Or(s.Identities, IdentitiesOwned)
 	if s.Strimzi.LabelsExclusionPattern == nil {
 		s.Strimzi.LabelsExclusionPattern = new(DefaultLabelsExclusionPattern)
 	}

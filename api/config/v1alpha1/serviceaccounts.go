@@ -18,6 +18,14 @@ type ServiceAccountsConfiguration struct {
 	// +optional
 	Existing ExistingAccounts `json:"existing,omitempty"`
 
+	// identities says which accounts that were there before get keys that change what the
+	// pods of the account may do: those of the identities of EKS, GKE, Azure and Alibaba
+	// Cloud, of OAuth clients of OpenShift, and kubernetes.io/enforce-mountable-secrets. Owned:
+	// only those that the object owns. All: those that nobody owns too, so that whoever may
+	// write the object decides about an account that somebody made by hand. Default: Owned.
+	// +optional
+	Identities AccountIdentities `json:"identities,omitempty"`
+
 	// scope narrows the global scope for this feature.
 	// +optional
 	Scope Scope `json:"scope,omitzero"`
@@ -51,6 +59,18 @@ const (
 	ExistingApply ExistingAccounts = "Apply"
 	// ExistingReplace takes everything else off it.
 	ExistingReplace ExistingAccounts = "Replace"
+)
+
+// AccountIdentities says which accounts get keys that change what their pods may do.
+//
+// +kubebuilder:validation:Enum=Owned;All
+type AccountIdentities string
+
+const (
+	// IdentitiesOwned are accounts that the object owns.
+	IdentitiesOwned AccountIdentities = "Owned"
+	// IdentitiesAll are those that no object owns too.
+	IdentitiesAll AccountIdentities = "All"
 )
 
 // StrimziAccountsConfiguration is about the built-in templates for the kinds of

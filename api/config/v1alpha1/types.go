@@ -104,6 +104,27 @@ type AdmissionConfiguration struct {
 	// with its identity: tokens, pods and bindings. Default: Enforce.
 	// +optional
 	SelfProtection Mode `json:"selfProtection,omitempty"`
+
+	// webhookClients lets only clients with a certificate call the webhooks. API servers
+	// present none unless they are configured to: docs/runbooks/webhook-port.md. Default:
+	// every client that reaches the port is answered.
+	// +optional
+	WebhookClients WebhookClients `json:"webhookClients,omitzero"`
+}
+
+// WebhookClients are the clients that may call the webhooks.
+type WebhookClients struct {
+	// caFile is the absolute path of a file with the certificates, in PEM, of the
+	// authorities that sign the clients' certificates. A change of the file is picked up.
+	// If it cannot be read the last good state stays. Default: clients need no
+	// certificate.
+	// +optional
+	CAFile string `json:"caFile,omitempty"`
+
+	// commonNames are the common names of clients' certificates that count, for an
+	// authority that signs certificates of others too. Default: all.
+	// +optional
+	CommonNames []string `json:"commonNames,omitempty"`
 }
 
 // CertificateProvider says who issues the serving certificate.

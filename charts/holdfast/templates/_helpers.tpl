@@ -11,10 +11,18 @@
 {{- if .Values.certManager.enabled -}}
 {{- $c = mergeOverwrite $c (dict "certificates" (dict "provider" "Secret")) -}}
 {{- end -}}
+{{- if .Values.webhookClients.configMap -}}
+{{- $clients := dict "caFile" (include "holdfast.webhookClients" .) -}}
+{{- with .Values.webhookClients.commonNames -}}{{- $_ := set $clients "commonNames" . -}}{{- end -}}
+{{- $c = mergeOverwrite $c (dict "admission" (dict "webhookClients" $clients)) -}}
+{{- end -}}
 {{- if $c -}}
 {{- toYaml (merge $c (dict "apiVersion" "config.holdfast.dev/v1alpha1" "kind" "HoldfastConfiguration")) -}}
 {{- end -}}
 {{- end -}}
+
+{{- /* Where the guard has the authorities of the webhooks' clients. */ -}}
+{{- define "holdfast.webhookClients" -}}/etc/holdfast/webhook-clients/ca.crt{{- end -}}
 
 {{- define "holdfast.secretName" -}}
 {{- $certificates := .Values.configuration.certificates | default dict -}}

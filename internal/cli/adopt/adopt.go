@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
+	"github.com/holdfast-dev/holdfast/internal/platform/metaclient"
 )
 
 const (
@@ -103,7 +104,7 @@ func (h *handover) connect(flags *genericclioptions.ConfigFlags) error {
 	if h.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return err
 	}
-	if h.metadata, err = metadata.NewForConfig(config); err != nil {
+	if h.metadata, err = metaclient.NewForConfig(config); err != nil {
 		return err
 	}
 	h.mapper, err = flags.ToRESTMapper()

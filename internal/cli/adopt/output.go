@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
@@ -69,7 +68,7 @@ func (h *handover) show(f found) {
 	}
 	h.Printf("%s:\n", f)
 	for _, line := range f.lines() {
-		h.Printf("  %s\n", printers.EscapeTerminal(line))
+		h.Printf("  %s\n", line)
 	}
 }
 
@@ -83,10 +82,10 @@ func (h *handover) say(name, state, message string) {
 		message = "" // it is what the command ends with
 	}
 	lines := strings.Split(strings.TrimSpace(message), "\n")
-	line := h.Paint(styles[state], state) + pad("", stateWidth-len(state)) + printers.EscapeTerminal(lines[0])
-	h.Printf("%d/%d  %s%s\n", len(h.said.Steps), h.shown, pad(name, nameWidth), strings.TrimRight(line, " "))
+	h.Printf("%d/%d  %s%s%s\n", len(h.said.Steps), h.shown, pad(name, nameWidth), h.Paint(styles[state], state),
+		strings.TrimRight(pad("", stateWidth-len(state))+lines[0], " "))
 	for _, l := range lines[1:] {
-		h.Printf("     %s\n", printers.EscapeTerminal(strings.TrimRight(l, " ")))
+		h.Printf("     %s\n", strings.TrimRight(l, " "))
 	}
 }
 

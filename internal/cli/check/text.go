@@ -20,7 +20,7 @@ var (
 // show writes what was found in a cluster for people: the worst first.
 func show(s *ui.Streams, c *Cluster, several bool) {
 	if several {
-		s.Line(s.Paint(ui.Bold, strings.TrimSpace(c.Context+"  "+c.Server)))
+		s.Printf("%s\n", s.Paint(ui.Bold, strings.TrimSpace(c.Context+"  "+c.Server)))
 	}
 	list := slices.Clone(c.Findings)
 	slices.SortStableFunc(list, func(a, b Finding) int { return cmp.Compare(ranks[a.Level], ranks[b.Level]) })

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
+	"github.com/holdfast-dev/holdfast/internal/platform/metaclient"
 )
 
 // Clients are those of one command.
@@ -50,5 +51,5 @@ func (c *Clients) Metadata() (metadata.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metadata.NewForConfig(config)
+	return metaclient.NewForConfig(config)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 )
@@ -28,7 +27,7 @@ func (c *client) describeConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Printf("%s", printers.EscapeTerminal(configText(config.Status)))
+	c.Printf("%s", configText(config.Status))
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -59,9 +58,9 @@ func (c *client) describe(ctx context.Context, name string) error {
 	case r.anchorsErr != nil:
 		return c.fail("Error listing subnamespace anchors for %s: %s", name, r.anchorsErr)
 	}
-	c.Printf("%s", printers.EscapeTerminal(r.text()))
+	c.Printf("%s", r.text())
 	if r.eventsErr == nil {
-		c.Printf("%s", printers.EscapeTerminal(eventsText(name, r.events, time.Now())))
+		c.Printf("%s", eventsText(name, r.events, time.Now()))
 	} else {
 		// Not a failure for HNC's plugin either, which says that there are none.
 		c.Notef("the events in namespace %s are not known: %v", name, r.eventsErr)

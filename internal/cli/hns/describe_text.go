@@ -17,6 +17,7 @@ import (
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 )
 
 // text is the description but for its first line and its events.
@@ -107,12 +108,12 @@ func eventsText(namespace string, events []corev1.Event, now time.Time) string {
 	shown := map[string]bool{}
 	for i := range events {
 		e := &events[i]
-		object := e.InvolvedObject.Kind + ":" + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
+		object := e.InvolvedObject.Kind + ":" + e.InvolvedObject.Namespace + "/" + ui.Name(e.InvolvedObject.Name)
 		if shown[e.Reason+object] {
 			continue
 		}
 		shown[e.Reason+object] = true
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", duration.HumanDuration(now.Sub(lastSeen(*e))), e.Reason, object, strings.TrimSpace(e.Message))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", duration.HumanDuration(now.Sub(lastSeen(*e))), e.Reason, object, strings.ReplaceAll(strings.TrimSpace(e.Message), "\n", `\n`))
 	}
 	_ = w.Flush() // to memory
 	return b.String()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
 )
 
 // ErrTold is a failure about which everything has been said. Its exit code is 1,
@@ -23,7 +22,7 @@ func (e UsageError) Unwrap() error { return e.error }
 // fail says what went wrong where HNC's plugin says it, and where scripts look for
 // it: on Out.
 func (c *client) fail(format string, args ...any) error {
-	c.Printf("%s\n", printers.EscapeTerminal(fmt.Sprintf(format, args...)))
+	c.Printf("%s\n", fmt.Sprintf(format, args...))
 	return ErrTold
 }
 

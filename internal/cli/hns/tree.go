@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
 )
 
 // treeOptions are what the command line of tree says.
@@ -66,7 +65,7 @@ func (c *client) tree(ctx context.Context, o *treeOptions) error {
 		// With names and -A each namespace has its tree, as with HNC's plugin.
 		text.add(name, len(o.names) == 0)
 	}
-	c.Printf("%s", printers.EscapeTerminal(text.String()))
+	c.Printf("%s", text.String())
 	return c.unread(text)
 }
 

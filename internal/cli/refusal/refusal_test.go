@@ -49,7 +49,7 @@ func TestOf(t *testing.T) {
 		{
 			"a copy", policy("holdfast-hierarchy-copies", fmt.Sprintf(rules.TextCopyChanged, "acme")),
 			"the policy holdfast-hierarchy-copies (Holdfast: hierarchy)", `this is a copy; change what it was copied from, in the namespace "acme"`, "",
-			"change what it was copied from: kubectl edit configmaps/x -n acme|or keep it from being copied there: kubectl annotate configmaps x -n acme propagate.hnc.x-k8s.io/treeSelect='!shop'",
+			"change what it was copied from: kubectl edit configmaps/x -n acme|or keep it from being copied there: kubectl annotate configmaps/x -n acme propagate.hnc.x-k8s.io/treeSelect='!shop'",
 		},
 		{
 			"a webhook that quotes a policy", fmt.Sprintf(byWebhook, "subnamespaceanchors.hnc.x-k8s.io", kept.Denied.Message),

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	eviction "github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 // The parts of Holdfast that refuse.
@@ -103,7 +104,7 @@ func (r *Refusal) admission(a About) []string {
 	case featureDeletion:
 		return r.deletion(a)
 	case featureEviction:
-		return []string{"see what decides: kubectl holdfast why evict " + a.Name + a.Flag}
+		return []string{"see what decides: kubectl holdfast why evict " + text.Word(a.Name) + a.Flag}
 	case featureHierarchy:
 		return r.hierarchy(a)
 	case featureConfiguration:
@@ -139,20 +140,19 @@ func (r *Refusal) hierarchy(a About) []string {
 	told := rules.Read(r.Message)
 	switch {
 	case told.CopyOf != "":
-		kind, name, _ := strings.Cut(a.Target, "/")
 		return []string{
-			fmt.Sprintf("change what it was copied from: kubectl edit %s -n %s", a.Target, told.CopyOf),
-			fmt.Sprintf("or keep it from being copied there: kubectl annotate %s %s -n %s %s='!%s'",
-				kind, name, told.CopyOf, hncv1alpha2.AnnotationTreeSelect, strings.TrimPrefix(a.Flag, " -n ")),
+			fmt.Sprintf("change what it was copied from: kubectl edit %s -n %s", a.Target, text.Word(told.CopyOf)),
+			fmt.Sprintf("or keep it from being copied there: kubectl annotate %s -n %s %s='!%s'",
+				a.Target, text.Word(told.CopyOf), hncv1alpha2.AnnotationTreeSelect, strings.TrimPrefix(a.Flag, " -n ")),
 		}
 	case told.Kept != "":
-		return []string{"decide first about what keeps it: kubectl holdfast why delete namespace " + told.Kept}
+		return []string{"decide first about what keeps it: kubectl holdfast why delete namespace " + text.Word(told.Kept)}
 	case told.Subnamespace != "":
-		return []string{fmt.Sprintf("kubectl delete subns %s -n %s", told.Subnamespace, told.Anchor)}
+		return []string{fmt.Sprintf("kubectl delete subns %s -n %s", text.Word(told.Subnamespace), text.Word(told.Anchor))}
 	case told.Parent != "":
 		return []string{
-			"see what is below it: kubectl hns tree " + told.Parent,
-			"to let all of that go with it: kubectl hns set " + told.Parent + " --allowCascadingDeletion",
+			"see what is below it: kubectl hns tree " + text.Word(told.Parent),
+			"to let all of that go with it: kubectl hns set " + text.Word(told.Parent) + " --allowCascadingDeletion",
 		}
 	case told.Overwrites != "":
 		return []string{
@@ -173,7 +173,7 @@ func (r *Refusal) outage(a About) []string {
 	}
 	out := []string{"see how Holdfast is: kubectl holdfast status"}
 	if a.Delete && (r.Feature == featureDeletion || r.Feature == featureHierarchy) {
-		out = append(out, fmt.Sprintf("to delete this one object without a look below it: kubectl annotate %s%s %s=%s", a.Target, a.Flag, v1alpha1.DeleteUncheckedAnnotation, a.Name))
+		out = append(out, fmt.Sprintf("to delete this one object without a look below it: kubectl annotate %s%s %s=%s", a.Target, a.Flag, v1alpha1.DeleteUncheckedAnnotation, text.Word(a.Name)))
 	}
 	return out
 }

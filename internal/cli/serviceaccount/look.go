@@ -23,6 +23,7 @@ import (
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/cli/connect"
+	"github.com/holdfast-dev/holdfast/internal/platform/metaclient"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/builtin"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/mapping"
 )
@@ -53,7 +54,7 @@ func newLooker(c *connect.Clients) (*looker, error) {
 	if l.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	if l.metadata, err = metadata.NewForConfig(config); err != nil {
+	if l.metadata, err = metaclient.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	// Never the cache on disk, which may not know a kind that was installed a minute ago.

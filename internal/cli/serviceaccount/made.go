@@ -49,7 +49,7 @@ func (s *seen) facts() []plan.Facts {
 		}
 		f := plan.Facts{
 			NamespacedName: key, Wants: wants, Live: s.accounts[key],
-			Patching: true, Existing: s.settings.Existing, Operators: sets.New[string](), Abandoned: true,
+			Patching: true, Existing: s.settings.Existing, Identities: s.settings.Identities, Operators: sets.New[string](), Abandoned: true,
 		}
 		if s.settings.StrimziOperator {
 			f.Operators = builtin.StrimziManagers()
@@ -167,7 +167,7 @@ func (s *Summary) add(i *Item, conflicts bool) {
 		s.Errors++
 	}
 	for _, k := range i.Keys {
-		if k.Change == plan.Yielded || i.Action != None {
+		if k.Change == plan.Yielded || k.Change == plan.Withheld || i.Action != None {
 			s.count(k.Change)
 		}
 	}
@@ -198,5 +198,7 @@ func (s *Summary) count(k plan.Kind) {
 		s.Removed++
 	case plan.Yielded:
 		s.Yielded++
+	case plan.Withheld:
+		s.Withheld++
 	}
 }

@@ -28,6 +28,8 @@ For each account that would be written it says which labels and annotations woul
   kept       because they are so already, or nobody wants anything of them (--all)
   yielded    that are wanted with another value than somebody has set, who keeps it (--all)
   conflict   the same, where the template says that the whole account stays then
+  withheld   that are wanted and would change what the pods of an account may do that the
+             object does not own, such as cloud identities: serviceAccounts.identities
 
 and who has set each, with which operation and how long ago; which are cloud identities
 of EKS, GKE or Azure; which object wants the account, by which ServiceAccountTemplate;
@@ -45,7 +47,7 @@ The exit code is 0 if nothing would change and 1 if something would. It is 2 if 
 or if not everything could be looked at.
 
 -o json and -o yaml give a ServiceAccountPlan with all accounts and all keys: settings
-(from, mode, existing, labelsExclusionPattern, strimziOperator), items, summary, notes and
+(from, mode, existing, identities, labelsExclusionPattern, strimziOperator), items, summary, notes and
 notLookedAt (part, reason). An item has namespace, name, action (None, Create, Write,
 Replace, Release or Delete), exists, adopted, template, account, object, rivals, problem,
 message, keys (field, key, change, from, to, owners, identity) and restart, the pods. An

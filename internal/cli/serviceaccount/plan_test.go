@@ -86,11 +86,16 @@ const (
 		`app.kubernetes.io/name: kafka-connect, app.kubernetes.io/instance: shop, app.kubernetes.io/part-of: strimzi-shop, app.kubernetes.io/managed-by: strimzi-cluster-operator}`
 	labelFields = `"f:labels": {"f:strimzi.io/kind": {}, "f:strimzi.io/name": {}, "f:strimzi.io/cluster": {}, "f:strimzi.io/component-type": {}, ` +
 		`"f:app.kubernetes.io/name": {}, "f:app.kubernetes.io/instance": {}, "f:app.kubernetes.io/part-of": {}, "f:app.kubernetes.io/managed-by": {}}`
-	owned = `ownerReferences: [{apiVersion: kafka.strimzi.io/v1, kind: KafkaConnect, name: shop, uid: KafkaConnectshop}]`
+	owned = `ownerReferences: [{apiVersion: kafka.strimzi.io/v1, kind: KafkaConnect, name: shop, uid: KafkaConnectshop, controller: false, blockOwnerDeletion: true}]`
 )
 
-// account is shop-connect with the labels of Strimzi and annotations.
+// account is shop-connect with the labels of Strimzi and annotations, and its object owns it.
 func account(annotations string, managers ...string) string {
+	return strings.Replace(byHandMade(annotations, managers...), "metadata: {", "metadata: {"+owned+", ", 1)
+}
+
+// byHandMade is the same without an owner.
+func byHandMade(annotations string, managers ...string) string {
 	return "metadata: {name: shop-connect, namespace: a, labels: " + labels + ", annotations: {" + annotations + "}, managedFields: [" + strings.Join(managers, ", ") + "]}"
 }
 
@@ -136,6 +141,27 @@ func TestPlan_text(t *testing.T) {
   yielded   annotation eks.amazonaws.com/role-arn   kubectl-annotate (Update) 3d ago          "arn:old", wanted "arn:new"
   kept      annotation note                         holdfast-serviceaccounts (Apply) 3d ago   "hi"
 1 account, none would change; 1 conflict
+`,
+		},
+		{
+			name: "a role on an account that people made", objects: []string{connect1 + roleARN}, accounts: []string{byHandMade("", strimzi)},
+			want: `a/shop-connect would be written: ServiceAccountTemplate strimzi-kafkaconnect for KafkaConnect shop
+  CHANGE     KEY                                     SET BY   VALUE
+  withheld   annotation eks.amazonaws.com/role-arn   -        not set, wanted "arn:new"
+  added      annotation note                         -        "hi"
+  withheld: KafkaConnect shop does not own the account: let it own it, set the key by hand, or set serviceAccounts.identities: All
+1 account, 1 would change: 1 key added; 1 conflict
+`,
+		},
+		{
+			name: "a role on an account that people made, as it is configured", configuration: "serviceAccounts: {identities: All}\n",
+			objects: []string{connect1 + roleARN}, accounts: []string{byHandMade("note: hi", strimzi)},
+			want: `a/shop-connect would be written: ServiceAccountTemplate strimzi-kafkaconnect for KafkaConnect shop
+  CHANGE   KEY                                     SET BY   VALUE
+  added    annotation eks.amazonaws.com/role-arn   -        "arn:new"
+  identity: eks.amazonaws.com/role-arn is of EKS: the IAM role that the pods may assume
+  restart: no pod is known that would have to be made anew
+1 account, 1 would change: 1 key added
 `,
 		},
 		{
@@ -217,7 +243,7 @@ note: Strimzi's operator runs: Holdfast would leave what it sets as it is
 		},
 		{
 			name:     "what nobody wants any more is given back",
-			accounts: []string{account("note: hi", setBy("holdfast-serviceaccounts", "Apply", `{"f:annotations": {"f:note": {}}}`))},
+			accounts: []string{byHandMade("note: hi", setBy("holdfast-serviceaccounts", "Apply", `{"f:annotations": {"f:note": {}}}`))},
 			want: `a/shop-connect would be given back
   CHANGE    KEY               SET BY                                    VALUE
   removed   annotation note   holdfast-serviceaccounts (Apply) 3d ago   "hi"
@@ -278,7 +304,6 @@ func TestPlan_json(t *testing.T) {
 items:
 - account: connect
   action: Write
-  adopted: true
   exists: true
   keys:
   - change: yielded
@@ -309,6 +334,7 @@ kind: ServiceAccountPlan
 settings:
   existing: Apply
   from: defaults
+  identities: Owned
   labelsExclusionPattern: (^app.kubernetes.io/(?!part-of).*|^kustomize.toolkit.fluxcd.io.*)
   mode: "Off"
   strimziOperator: false
@@ -324,6 +350,7 @@ summary:
   ownedOnly: 0
   released: 0
   removed: 0
+  withheld: 0
   yielded: 1
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {

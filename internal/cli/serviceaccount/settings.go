@@ -60,7 +60,7 @@ func settingsOf(c *configv1alpha1.HoldfastConfiguration) (settings, error) {
 		return settings{}, fmt.Errorf("read the scope: %w", err)
 	}
 	out := settings{scope: where, selects: c.Scope.NamespaceSelector != nil || c.ServiceAccounts.Scope.NamespaceSelector != nil}
-	out.Mode, out.Existing = c.ServiceAccounts.Mode, c.ServiceAccounts.Existing
+	out.Mode, out.Existing, out.Identities = c.ServiceAccounts.Mode, c.ServiceAccounts.Existing, c.ServiceAccounts.Identities
 	out.LabelsExclusionPattern = configv1alpha1.DefaultLabelsExclusionPattern
 	if p := c.ServiceAccounts.Strimzi.LabelsExclusionPattern; p != nil {
 		out.LabelsExclusionPattern = *p

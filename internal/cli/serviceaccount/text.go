@@ -5,6 +5,7 @@ package serviceaccount
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,16 +67,16 @@ func (i *Item) head() string {
 	return text
 }
 
-func (o Object) String() string { return o.Kind + " " + o.Name }
+func (o Object) String() string { return o.Kind + " " + ui.Name(o.Name) }
 
 var styles = map[plan.Kind]ui.Style{
-	plan.Added: ui.Good, plan.Changed: ui.Warn, plan.Removed: ui.Bad, plan.Yielded: ui.Warn, plan.Conflicting: ui.Bad,
+	plan.Added: ui.Good, plan.Changed: ui.Warn, plan.Removed: ui.Bad, plan.Yielded: ui.Warn, plan.Withheld: ui.Warn, plan.Conflicting: ui.Bad,
 }
 
 func (i *Item) rows(now time.Time, all bool) [][]ui.Cell {
 	var out [][]ui.Cell
 	for _, k := range i.Keys {
-		if !all && !(i.Action != None && k.writes()) && k.Change != plan.Conflicting {
+		if !all && !(i.Action != None && k.writes()) && k.Change != plan.Conflicting && k.Change != plan.Withheld {
 			continue
 		}
 		out = append(out, []ui.Cell{
@@ -106,6 +107,11 @@ func (k *Key) value() string {
 		return fmt.Sprintf("%q", k.To)
 	case plan.Changed:
 		return fmt.Sprintf("%q, now %q", k.To, k.From)
+	case plan.Withheld:
+		if k.From == "" {
+			return fmt.Sprintf("not set, wanted %q", k.To)
+		}
+		return fmt.Sprintf("%q, wanted %q", k.From, k.To)
 	case plan.Yielded, plan.Conflicting:
 		return fmt.Sprintf("%q, wanted %q", k.From, k.To)
 	default:
@@ -118,6 +124,9 @@ func (i *Item) tail() []string {
 	var out []string
 	if i.Message != "" {
 		out = append(out, "why: "+i.Message)
+	}
+	if i.Object != nil && slices.ContainsFunc(i.Keys, func(k Key) bool { return k.Change == plan.Withheld }) {
+		out = append(out, fmt.Sprintf("withheld: %s does not own the account: let it own it, set the key by hand, or set serviceAccounts.identities: All", i.Object))
 	}
 	if i.Action == Write && !i.changes() {
 		out = append(out, "no value changes: Holdfast would own what is as the template says already")

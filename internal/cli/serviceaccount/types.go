@@ -33,6 +33,7 @@ type Settings struct {
 	// Mode is the one that is configured now.
 	Mode                   configv1alpha1.ServiceAccountsMode `json:"mode"`
 	Existing               configv1alpha1.ExistingAccounts    `json:"existing"`
+	Identities             configv1alpha1.AccountIdentities   `json:"identities"`
 	LabelsExclusionPattern string                             `json:"labelsExclusionPattern"`
 	// StrimziOperator says whether Strimzi's operator runs, to which Holdfast yields.
 	StrimziOperator bool `json:"strimziOperator"`
@@ -126,6 +127,7 @@ type Summary struct {
 	Changed  int `json:"changed"`
 	Removed  int `json:"removed"`
 	Yielded  int `json:"yielded"`
+	Withheld int `json:"withheld"`
 	// Conflicts are accounts about which others have their say.
 	Conflicts int `json:"conflicts"`
 	// Errors are accounts that cannot be told or read.

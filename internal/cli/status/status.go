@@ -75,7 +75,7 @@ func show(s *ui.Streams, r *Report) {
 		s.Printf("%s\n", s.Paint(ui.Bad, "Holdfast does not say how it is"))
 	}
 	for _, p := range r.Problems {
-		s.Line("  " + s.Paint(ui.Bad, "! ") + p)
+		s.Printf("  %s%s\n", s.Paint(ui.Bad, "! "), p)
 	}
 	var rows [][]ui.Cell
 	for _, f := range r.Features {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/holdfast-dev/holdfast/internal/cli/preview"
 	"github.com/holdfast-dev/holdfast/internal/cli/ui"
@@ -62,9 +61,9 @@ func (c *client) printDiff(d *difference) error {
 		if err != nil {
 			return err
 		}
-		c.Printf("%s\n", c.Paint(styleOf(change.Action), printers.EscapeTerminal(headOf(change))))
+		c.Printf("%s\n", c.Paint(styleOf(change.Action), headOf(change)))
 		for line := range strings.Lines(text) {
-			c.Printf("%s\n", c.Paint(styleOfLine(line), printers.EscapeTerminal(strings.TrimSuffix(line, "\n"))))
+			c.Printf("%s\n", c.Paint(styleOfLine(line), strings.TrimSuffix(line, "\n")))
 		}
 	}
 	for _, note := range d.warnings {

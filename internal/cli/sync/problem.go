@@ -11,6 +11,7 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/ui"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
@@ -127,9 +128,9 @@ func names(text string, id object.ID) bool {
 func idText(id object.ID) string {
 	gk := schema.GroupKind{Group: id.Group, Kind: id.Kind}
 	if id.Namespace == "" {
-		return gk.String() + " " + id.Name
+		return gk.String() + " " + ui.Name(id.Name)
 	}
-	return gk.String() + " " + id.Namespace + "/" + id.Name
+	return gk.String() + " " + id.Namespace + "/" + ui.Name(id.Name)
 }
 
 // longest is how much of a message is shown: some hold the output of other programs.

@@ -83,7 +83,7 @@ func (c *client) trace(ctx context.Context, o *traceOptions) error {
 		return c.Encode(o.output, found)
 	}
 	for _, line := range found.text(time.Now()) {
-		c.Line(line)
+		c.Line(ui.Continued(line, "               ")) // annotations are of others, and may have lines
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/printers"
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 const (
@@ -68,6 +68,6 @@ func (p *Progress) End() {
 // it away. Where ErrOut is no terminal nothing is ever shown.
 func (s *Streams) Transient(line string) {
 	if s.errIsTerminal {
-		write(s.ErrOut, eraseLine+printers.EscapeTerminal(line))
+		write(s.ErrOut, eraseLine+text.Harmless(line))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"k8s.io/cli-runtime/pkg/printers"
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 // columnGap is the space between two columns, as wide as kubectl's.
@@ -20,7 +20,7 @@ type Cell struct {
 }
 
 // Text is a cell without a style.
-func Text(text string) Cell { return Cell{Text: text} }
+func Text(content string) Cell { return Cell{Text: content} }
 
 // Table writes columns that line up, with no space at the end of a line.
 func (s *Streams) Table(header []string, rows [][]Cell) { s.Columns(header).Print(rows) }
@@ -48,15 +48,15 @@ func (c *Columns) Print(rows [][]Cell) {
 		c.header = nil
 	}
 	for _, line := range rows {
-		for i, cell := range line {
-			c.widths[i] = max(c.widths[i], utf8.RuneCountInString(cell.Text))
+		for i := range line {
+			line[i].Text = strings.ReplaceAll(text.Harmless(line[i].Text), "\n", `\n`) // a cell is in one line
+			c.widths[i] = max(c.widths[i], utf8.RuneCountInString(line[i].Text))
 		}
 	}
 	var b strings.Builder
 	for _, line := range rows {
 		for i, cell := range line {
-			text := printers.EscapeTerminal(cell.Text)
-			b.WriteString(c.streams.Paint(cell.Style, text))
+			b.WriteString(string(c.streams.Paint(cell.Style, cell.Text)))
 			if i < len(line)-1 {
 				b.WriteString(strings.Repeat(" ", c.widths[i]-utf8.RuneCountInString(cell.Text)+columnGap))
 			}

@@ -4,6 +4,7 @@
 package ui
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,8 +18,8 @@ func TestTable(t *testing.T) {
 		color bool
 		want  string
 	}{
-		{"plain", false, "NAME     EFFECT\na        good\nümlaut   b^[d\n"},
-		{"in colour", true, "NAME     EFFECT\na        \x1b[32mgood\x1b[0m\nümlaut   b^[d\n"},
+		{"plain", false, "NAME     EFFECT\na        good\nümlaut   b^[d\nn\\nl     \\u202e\\x9b\n"},
+		{"in colour", true, "NAME     EFFECT\na        \x1b[32mgood\x1b[0m\nümlaut   b^[d\nn\\nl     \\u202e\\x9b\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -29,6 +30,7 @@ func TestTable(t *testing.T) {
 			s.Table([]string{"NAME", "EFFECT"}, [][]Cell{
 				{Text("a"), {Text: "good", Style: Good}},
 				{Text("ümlaut"), {Text: "b\x1bd", Style: Plain}},
+				{Text("n\nl"), {Text: "\u202e\x9b", Style: Plain}},
 			})
 			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -69,6 +71,20 @@ func TestStreams_noTerminal(t *testing.T) {
 	}
 	s.Notef("a server said %s", "\x1b[31mred")
 	if diff := cmp.Diff("a server said ^[[31mred\n", errOut.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What a text says cannot steer the terminal, in whatever way it comes to be printed. Only styles do.
+func TestPrintf_isHarmless(t *testing.T) {
+	t.Parallel()
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	s := NewStreams(streams)
+	s.color = true
+	type word string
+	s.Printf("%s %v %d %s %s %v\n", "\x1b[1ma", errors.New("\x1b[1mb"), 3, word("\x1b[1mc"), s.Paint(Bad, "\x1b[1md"), []string{"\x1b[1me"})
+	s.Line("\x1b[1mf")
+	if diff := cmp.Diff("^[[1ma ^[[1mb 3 ^[[1mc \x1b[31m^[[1md\x1b[0m [^[[1me]\n^[[1mf\n", out.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -41,7 +41,7 @@ type Look struct {
 	// Scope is where the policies hold.
 	Scope scope.Scope
 	// Namespaces knows the labels of namespaces.
-	Namespaces *namespaces
+	Namespaces *namespaceLabels
 	// Bound is what all looks of this process share.
 	Bound bound
 }
@@ -106,7 +106,7 @@ func (l Look) place(ctx context.Context, o *metav1.PartialObjectMetadata) (map[s
 	if o.Namespace == "" {
 		return nil, true, nil
 	}
-	labels, err := l.Namespaces.labels(ctx, o.Namespace)
+	labels, err := l.Namespaces.of(ctx, o.Namespace)
 	return labels, err == nil && l.Scope.Matches(o.Namespace, labels), err
 }
 

@@ -80,8 +80,9 @@ func crdUse(ctx context.Context, c metadata.Interface, b bound, k inventory.Kind
 }
 
 // definedBy reads the kind that a CustomResourceDefinition defines out of the
-// definition: what the API server serves is known a moment later.
-func definedBy(raw []byte) (inventory.Kind, error) {
+// definition: what the API server serves is known a moment later. In a review that is
+// forged the definition may be of another kind than its name, such as Secrets.
+func definedBy(name string, raw []byte) (inventory.Kind, error) {
 	var crd struct {
 		Spec struct {
 			Group    string
@@ -95,6 +96,9 @@ func definedBy(raw []byte) (inventory.Kind, error) {
 	}
 	if err := json.Unmarshal(raw, &crd); err != nil {
 		return inventory.Kind{}, fmt.Errorf("the definition cannot be read: %w", err)
+	}
+	if crd.Spec.Group == "" || name != crd.Spec.Names.Plural+"."+crd.Spec.Group {
+		return inventory.Kind{}, fmt.Errorf("the definition is one of %s.%s", crd.Spec.Names.Plural, crd.Spec.Group)
 	}
 	k := inventory.Kind{
 		Resource:   schema.GroupVersionResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural},

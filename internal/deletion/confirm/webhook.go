@@ -4,15 +4,20 @@
 package confirm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -60,10 +65,20 @@ type Options struct {
 type Handler struct {
 	o     Options
 	bound bound
+	looks *shared[Result]
+	uses  *shared[inUse]
 }
 
+var (
+	namespaces  = corev1.SchemeGroupVersion.WithResource("namespaces")
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
 // NewHandler makes a Handler.
-func NewHandler(o Options) *Handler { return &Handler{o: o, bound: newBound(processLists)} }
+func NewHandler(o Options) *Handler {
+	slots := semaphore.NewWeighted(processLooks)
+	return &Handler{o: o, bound: newBound(processLists), looks: newShared[Result](slots), uses: newShared[inUse](slots)}
+}
 
 // Handle implements admission.Handler.
 func (h *Handler) Handle(ctx context.Context, req ctrladmission.Request) ctrladmission.Response {
@@ -81,9 +96,8 @@ func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladm
 	if req.Operation != admissionv1.Delete || req.SubResource != "" {
 		return ctrladmission.Allowed("")
 	}
-	kinds := h.o.Kinds()
 	s := h.o.Settings()
-	if kinds == nil || !h.o.Ready() {
+	if h.o.Kinds() == nil || !h.o.Ready() {
 		return h.starting(s)
 	}
 	o := &metav1.PartialObjectMetadata{}
@@ -95,7 +109,18 @@ func (h *Handler) handle(ctx context.Context, req ctrladmission.Request) ctrladm
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	target := policy.Target(schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}, o)
-	v := h.decide(ctx, req, o, kinds, s)
+	stale, err := h.stale(ctx, req, o)
+	if stale != "" {
+		return admission.Refusal(h.o.Name, s.Mode, metav1.Status{
+			Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: target + " is not deleted" + stale,
+		})
+	}
+	v := verdict{}
+	if err != nil {
+		v.refusal = ", because it could not be looked at: " + err.Error() + unchecked(o)
+	} else {
+		v = h.decide(ctx, req, o, s)
+	}
 	if v.refusal == "" {
 		return ctrladmission.Allowed("").WithWarnings(v.warnings...)
 	}
@@ -147,42 +172,99 @@ func (v verdict) audit() map[string]string {
 	return map[string]string{policy.AuditProtection: value}
 }
 
-func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *metav1.PartialObjectMetadata, kinds *inventory.Snapshot, s Settings) verdict {
-	look := Look{Kinds: kinds, Labels: s.Rules.Labels(), Protections: h.o.Protections, Namespaces: newNamespaces(h.o.Metadata), Scope: s.Scope, Bound: h.bound}
-	var use func() (string, error)
+// subject is what a review is about: how to look below it and whether it is in use. Both are the same for all reviews
+// with the same key, whatever else they say.
+type subject struct {
+	key   string
+	below func(context.Context, Look) Result
+	used  func(context.Context) (string, error)
+}
+
+func (h *Handler) subjectOf(req ctrladmission.Request, o *metav1.PartialObjectMetadata) (subject, error) {
+	if req.Resource.Resource == namespaces.Resource {
+		return subject{
+			key:   "namespace " + o.Name,
+			below: func(ctx context.Context, l Look) Result { return l.Namespace(ctx, h.o.Metadata, o.Name) },
+			used:  func(ctx context.Context) (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) },
+		}, nil
+	}
+	kind, err := definedBy(o.Name, req.OldObject.Raw)
+	if err != nil {
+		return subject{}, err
+	}
+	if kind.Resource.Version == "" {
+		return subject{}, errors.New("none of its versions is served and its objects cannot be listed")
+	}
+	return subject{
+		// A review may be forged, and shares no look with one that says otherwise.
+		key:   fmt.Sprintf("definition %s namespaced %t", kind.Resource, kind.Namespaced),
+		below: func(ctx context.Context, l Look) Result { return l.Instances(ctx, h.o.Metadata, kind) },
+		used:  func(ctx context.Context) (string, error) { return crdUse(ctx, h.o.Metadata, h.bound, kind) },
+	}, nil
+}
+
+// look goes by what is in force when it begins.
+func (h *Handler) look() Look {
+	s := h.o.Settings()
+	return Look{
+		Kinds: h.o.Kinds(), Labels: s.Rules.Labels(), Protections: h.o.Protections, Namespaces: newNamespaceLabels(h.o.Metadata), Scope: s.Scope, Bound: h.bound,
+	}
+}
+
+// inUse is what shows that an object is in use.
+type inUse struct {
+	what string
+	err  error
+}
+
+func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *metav1.PartialObjectMetadata, s Settings) verdict {
+	about, err := h.subjectOf(req, o)
+	if err != nil {
+		return verdict{refusal: ", because " + err.Error() + unchecked(o)}
+	}
 	var result Result
-	contentsFree := v1alpha1.MarkOf(o, v1alpha1.OverrideContentsMark) != ""
-	if req.Resource.Resource == "namespaces" {
-		use = func() (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) }
-		if !contentsFree {
-			result = look.Namespace(ctx, h.o.Metadata, o.Name)
-		}
-	} else {
-		kind, err := definedBy(req.OldObject.Raw)
-		if err != nil {
-			return verdict{refusal: ", because " + err.Error() + unchecked(o)}
-		}
-		if kind.Resource.Version == "" {
-			return verdict{refusal: ", because none of its versions is served and its objects cannot be listed" + unchecked(o)}
-		}
-		use = func() (string, error) { return crdUse(ctx, h.o.Metadata, h.bound, kind) }
-		if !contentsFree {
-			result = look.Instances(ctx, h.o.Metadata, kind)
-		}
+	if v1alpha1.MarkOf(o, v1alpha1.OverrideContentsMark) == "" {
+		result, err = h.looks.do(ctx, about.key, func(ctx context.Context) Result { return about.below(ctx, h.look()) })
+	}
+	if err != nil {
+		return verdict{refusal: ", because what hangs below it could not be looked at in time: " + err.Error() + unchecked(o)}
 	}
 	if refusal := describe(o, result); refusal != "" {
 		return verdict{refusal: refusal, warnings: leftOut(result)}
 	}
 	if what, by := whileUsed(req, o, s.Rules, h.o.Protections); what != "" && v1alpha1.MarkOf(o, v1alpha1.OverrideMark) == "" {
-		used, err := use()
-		if err != nil {
+		use, err := h.uses.do(ctx, about.key, func(ctx context.Context) inUse {
+			what, err := about.used(ctx)
+			return inUse{what, err}
+		})
+		if err = cmp.Or(err, use.err); err != nil {
 			return verdict{refusal: fmt.Sprintf(", because Holdfast cannot tell whether it is in use (%s). %s protects it until then%s", err, what, unchecked(o)), by: by}
 		}
-		if used != "" {
-			return verdict{refusal: fmt.Sprintf(" while it is in use: %s. %s protects it until then", used, what), by: by}
+		if use.what != "" {
+			return verdict{refusal: fmt.Sprintf(" while it is in use: %s. %s protects it until then", use.what, what), by: by}
 		}
 	}
 	return verdict{warnings: leftOut(result)}
+}
+
+// stale is why a review is about no object that stands. The port may be open to others than the API server, and what hangs
+// below an object is for who knows its UID, who may read the object. An API server that asks about an object which is
+// gone, or another by now, has not the last word either: it deletes only the object that it has asked about.
+func (h *Handler) stale(ctx context.Context, req ctrladmission.Request, o *metav1.PartialObjectMetadata) (string, error) {
+	resource := namespaces
+	if req.Resource.Resource != namespaces.Resource {
+		resource = definitions
+	}
+	live, err := listed(ctx, h.bound, func() (*metav1.PartialObjectMetadata, error) {
+		return h.o.Metadata.Resource(resource).Get(ctx, o.Name, metav1.GetOptions{})
+	})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && live.UID != o.UID:
+		return fmt.Sprintf(" because there is none with the UID %q now", o.UID), nil
+	case err != nil:
+		return "", fmt.Errorf("get %s %s: %w", resource.Resource, o.Name, err)
+	}
+	return "", nil
 }
 
 // whileUsed names what protects the object for as long as it is in use, and all

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 // Ref names an object.
@@ -25,12 +27,25 @@ type Ref struct {
 }
 
 // String is how people read it: configmaps/a, in another place shop/configmaps/a.
-func (r Ref) String() string {
-	text := r.Resource.String() + "/" + r.Name
+func (r Ref) String() string { return r.named(text.Word(r.Name)) }
+
+func (r Ref) named(name string) string {
+	out := r.Resource.String() + "/" + name
 	if r.Namespace != "" {
-		text = r.Namespace + "/" + text
+		out = r.Namespace + "/" + out
 	}
-	return text
+	return out
+}
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+// public is String, without the name of a Secret: a Holding is written on objects that more users may read than may
+// list Secrets.
+func (r Ref) public() string {
+	if r.Resource == secrets {
+		return r.named("…")
+	}
+	return r.String()
 }
 
 // Object is one that is protected, or that stands between a protected one and
@@ -200,21 +215,22 @@ func compare(a, b Ref) int {
 }
 
 // Describe says what is held, to people, as seen from a namespace: objects in it
-// go without its name.
+// go without its name. Secrets go without theirs.
 func (h Holding) Describe(namespace string) string {
 	names := make([]string, 0, len(h.First))
 	for _, r := range h.First {
 		if r.Namespace == namespace {
 			r.Namespace = ""
 		}
-		names = append(names, r.String())
+		names = append(names, r.public())
 	}
-	text := strings.Join(names, ", ")
-	if more := h.Count - len(h.First); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	names = slices.Compact(names)
+	list := strings.Join(names, ", ")
+	if more := h.Count - len(names); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
 	}
 	if h.Count == 1 {
-		return "1 protected object: " + text
+		return "1 protected object: " + list
 	}
-	return fmt.Sprintf("%d protected objects: %s", h.Count, text)
+	return fmt.Sprintf("%d protected objects: %s", h.Count, list)
 }

@@ -79,6 +79,10 @@ func TestIndex_holdings(t *testing.T) {
 func TestHolding_describe(t *testing.T) {
 	t.Parallel()
 	ref := func(namespace, name string) Ref { return Ref{Resource: claims, Namespace: namespace, Name: name} }
+	secret := func(namespace, name string) Ref { return Ref{Resource: secrets, Namespace: namespace, Name: name} }
+	role := func(name string) Ref {
+		return Ref{Resource: schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}, Namespace: "shop", Name: name}
+	}
 	tests := []struct {
 		name string
 		refs []Ref
@@ -89,6 +93,10 @@ func TestHolding_describe(t *testing.T) {
 		{name: "another place is named", refs: []Ref{ref("other", "a")}, want: "1 protected object: other/persistentvolumeclaims/a"},
 		{name: "three are named in order", refs: []Ref{ref("shop", "c"), ref("shop", "a"), ref("", "b")}, want: "3 protected objects: persistentvolumeclaims/b, persistentvolumeclaims/a, persistentvolumeclaims/c"},
 		{name: "the first three of more", refs: []Ref{ref("shop", "d"), ref("shop", "c"), ref("shop", "b"), ref("shop", "a"), ref("shop", "e")}, want: "5 protected objects: persistentvolumeclaims/a, persistentvolumeclaims/b, persistentvolumeclaims/c and 2 more"},
+		{name: "a Secret is not named", refs: []Ref{secret("shop", "root-password")}, want: "1 protected object: secrets/…"},
+		{name: "Secrets are counted", refs: []Ref{secret("shop", "a"), secret("shop", "b"), ref("shop", "c")}, want: "3 protected objects: persistentvolumeclaims/c, secrets/… and 1 more"},
+		{name: "a Secret in another place is not named either", refs: []Ref{secret("other", "a")}, want: "1 protected object: other/secrets/…"},
+		{name: "a name is one word in one line", refs: []Ref{role("x;id #"), role("a\nb")}, want: `2 protected objects: roles.rbac.authorization.k8s.io/$'a\nb', roles.rbac.authorization.k8s.io/'x;id #'`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +19,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// trusted is how long a token that may post is not asked about again.
-const trusted = time.Minute
+const (
+	// trusted is how long a token that may post is not asked about again.
+	trusted = time.Minute
+	// atOnce is how many tokens the API server is asked about at once: whoever reaches the port can send any.
+	atOnce = 8
+)
 
 // gate lets those post who have a token of the guarded API server, and the right to
 // post to Path. It is written out here because the library's gate brings gRPC, a
@@ -27,9 +32,12 @@ const trusted = time.Minute
 type gate struct {
 	client kubernetes.Interface
 	open   *cache.Expiring
+	asking *semaphore.Weighted
 }
 
-func newGate(c kubernetes.Interface) *gate { return &gate{client: c, open: cache.NewExpiring()} }
+func newGate(c kubernetes.Interface) *gate {
+	return &gate{client: c, open: cache.NewExpiring(), asking: semaphore.NewWeighted(atOnce)}
+}
 
 // check returns 200 for whoever may post, or the status to answer with. The error
 // is for the log, where nobody is to blame but the API server.
@@ -42,6 +50,10 @@ func (g *gate) check(ctx context.Context, r *http.Request) (code int, err error)
 	if _, ok := g.open.Get(key); ok {
 		return http.StatusOK, nil
 	}
+	if err := g.asking.Acquire(ctx, 1); err != nil {
+		return http.StatusServiceUnavailable, fmt.Errorf("wait for other reviews of tokens: %w", err)
+	}
+	defer g.asking.Release(1)
 	who, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token},
 	}, metav1.CreateOptions{})

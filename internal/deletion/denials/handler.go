@@ -9,7 +9,6 @@ package denials
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -34,9 +33,6 @@ const (
 	Path = "/audit"
 
 	fieldManager = "holdfast-denials"
-	// bodyLimit is above what an API server that truncates puts into one batch,
-	// 10 MiB if nothing else is said.
-	bodyLimit = 16 << 20
 	// remembered is how many refusals are known again: an API server that does not
 	// hear the answer posts the same events again.
 	remembered = 4096
@@ -78,35 +74,43 @@ func (h *Handler) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(h.tally)
 }
 
+// MaxBody is the size of the largest batch: an API server that truncates puts 10 MiB into one if nothing else is said.
+func (h *Handler) MaxBody() int64 { return 16 << 20 }
+
+// Admit reports whether a client may post. It is asked before what the client sends is received.
+func (h *Handler) Admit(w http.ResponseWriter, r *http.Request) bool {
+	code, err := http.StatusServiceUnavailable, error(nil)
+	switch {
+	case h.o.Mode() == configv1alpha1.ModeOff:
+		code = http.StatusOK // nothing is refused, and there is nothing to try again
+	case h.o.Ready():
+		if code, err = h.gate.check(r.Context(), r); code == http.StatusOK {
+			return true
+		}
+	}
+	w.Header().Set("Connection", "close") // or the events would have to be received
+	answer(w, code, err)
+	return false
+}
+
 // ServeHTTP answers with 200 when the events are counted. After anything else the
 // API server tries again, a few times.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	code, err := h.receive(w, r)
+	code, err := h.receive(r)
+	answer(w, code, err)
+}
+
+// answer answers, and logs what is wrong and nobody's fault but the API server's.
+func answer(w http.ResponseWriter, code int, err error) {
 	if err != nil {
 		ctrl.Log.WithName("deletion.denials").Info("Audit events were not counted", "code", code, "error", err.Error())
 	}
 	w.WriteHeader(code)
 }
 
-func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (code int, err error) {
-	switch {
-	case r.Method != http.MethodPost:
-		w.Header().Set("Allow", http.MethodPost)
-		return http.StatusMethodNotAllowed, nil
-	case h.o.Mode() == configv1alpha1.ModeOff:
-		return http.StatusOK, nil // nothing is refused, and there is nothing to try again
-	case !h.o.Ready():
-		return http.StatusServiceUnavailable, nil
-	}
-	if code, err := h.gate.check(r.Context(), r); code != http.StatusOK {
-		return code, err
-	}
-	list, err := decode(http.MaxBytesReader(w, r.Body, bodyLimit))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge, err
-	case err != nil:
+func (h *Handler) receive(r *http.Request) (code int, err error) {
+	list, err := decode(r.Body)
+	if err != nil {
 		return http.StatusBadRequest, err
 	}
 	if err := h.begin(r.Context()); err != nil {

@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 // Places in a message where the object stands: TargetPlace as kubectl writes it
-// ("deployments.apps/web"), NamespacePlace as the flag that goes with it
+// in a shell ("deployments.apps/web"), NamespacePlace as the flag that goes with it
 // (" -n shop"), empty for a cluster-scoped object. DetailPlace is where the
 // mark's annotation stands, or its value if there is none, and WhilePlace where a
 // label protects only an object that is in use.
@@ -95,8 +96,7 @@ func (k Key) ValueStandsMessage() string {
 
 // values lists what the label may be set to.
 func (k Key) values() string {
-	text := strings.Join(k.Values, " or ")
-	return strings.ReplaceAll(text, v1alpha1.ProtectCascading,
+	return strings.ReplaceAll(strings.Join(k.Values, " or "), v1alpha1.ProtectCascading,
 		v1alpha1.ProtectCascading+" on what can be in use (a Namespace, CustomResourceDefinition, Service, Ingress or workload with replicas)")
 }
 
@@ -114,11 +114,22 @@ func (k Key) render(message string, req Request) string {
 	if !ok {
 		detail = o.Labels[k.Label]
 	}
-	return strings.NewReplacer(TargetPlace, Target(req.Resource, o), NamespacePlace, flag, DetailPlace, detail, WhilePlace, while).
-		Replace(message)
+	target := req.Resource.String() + "/" + word(o.Name)
+	return strings.NewReplacer(TargetPlace, target, NamespacePlace, flag, DetailPlace, detail, WhilePlace, while).Replace(message)
 }
 
-// Target writes an object as kubectl takes it: deployments.apps/web.
+// HiddenName stands in a message for a name with characters that CEL cannot escape, such as a line break.
+const HiddenName = "NAME"
+
+// word is a name in a message, which has commands to copy.
+func word(name string) string {
+	if w := text.Word(name); !strings.HasPrefix(w, "$") {
+		return w
+	}
+	return HiddenName
+}
+
+// Target writes an object as kubectl takes it in a shell: deployments.apps/web.
 func Target(r schema.GroupResource, o *metav1.PartialObjectMetadata) string {
-	return r.String() + "/" + o.Name
+	return r.String() + "/" + text.Word(o.Name)
 }

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -22,7 +24,8 @@ import (
 )
 
 // ask puts to the API server what a verdict leaves open.
-func ask(ctx context.Context, c kubernetes.Interface, user authenticationv1.UserInfo, v rules.Verdict) (*rules.Denial, error) {
+func ask(ctx context.Context, o *Options, req *admissionv1.AdmissionRequest, v rules.Verdict) (*rules.Denial, error) {
+	c, user := o.Client, req.UserInfo
 	if v.Confirm != "" {
 		there, err := exists(ctx, c, v.Confirm)
 		if err != nil {
@@ -41,18 +44,61 @@ func ask(ctx context.Context, c kubernetes.Interface, user authenticationv1.User
 			return rules.Unauthorized(namespace).Denied, nil
 		}
 	}
-	return deletable(ctx, c, v.Deletes)
+	if len(v.Deletes) == 0 {
+		return nil, nil
+	}
+	if stale, err := stale(ctx, c, req); stale != nil || err != nil {
+		return stale, err
+	}
+	return deletable(ctx, o, v.Deletes)
+}
+
+// stale is the answer to a review of the deletion of what does not exist any more. The port may be open to others than the
+// API server: the dry runs are a load, and what they answer is for who knows the UID, who may read the object.
+func stale(ctx context.Context, c kubernetes.Interface, req *admissionv1.AdmissionRequest) (*rules.Denial, error) {
+	var old, live metav1.PartialObjectMetadata
+	if err := decode(req.OldObject.Raw, &old); err != nil {
+		return nil, err
+	}
+	get := c.CoreV1().RESTClient().Get().Resource("namespaces").Name(old.Name)
+	if req.Kind.Group == hncv1alpha2.GroupName {
+		for _, segment := range []string{req.Namespace, old.Name} {
+			if len(path.IsValidPathSegmentName(segment)) > 0 || segment == "" {
+				return rules.Stale(old.Name).Denied, nil
+			}
+		}
+		get = c.CoreV1().RESTClient().Get().AbsPath("apis", hncv1alpha2.GroupName, hncv1alpha2.GroupVersion.Version,
+			"namespaces", req.Namespace, hncv1alpha2.ResourceSubnamespaceAnchors, old.Name)
+	}
+	raw, err := get.Do(ctx).Raw()
+	switch {
+	case apierrors.IsNotFound(err):
+		return rules.Stale(old.Name).Denied, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for %q, which is to be deleted: %w", old.Name, err)
+	}
+	if err := json.Unmarshal(raw, &live); err != nil {
+		return nil, fmt.Errorf("decode %q, which is to be deleted: %w", old.Name, err)
+	}
+	if live.UID != old.UID {
+		return rules.Stale(old.Name).Denied, nil
+	}
+	return nil, nil
 }
 
 // deletable asks whether the API server would let namespaces go. Whoever protects
 // one says so in the answer to a dry run.
-func deletable(ctx context.Context, c kubernetes.Interface, namespaces []string) (*rules.Denial, error) {
+func deletable(ctx context.Context, o *Options, namespaces []string) (*rules.Denial, error) {
 	answers := make([]error, len(namespaces))
 	var group errgroup.Group
 	group.SetLimit(dryRuns)
 	for i, name := range namespaces {
 		group.Go(func() error {
-			answers[i] = c.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+			if answers[i] = o.dryRuns.Acquire(ctx, 1); answers[i] != nil {
+				return nil
+			}
+			defer o.dryRuns.Release(1)
+			answers[i] = o.Client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 			return nil
 		})
 	}
@@ -69,7 +115,7 @@ func deletable(ctx context.Context, c kubernetes.Interface, namespaces []string)
 	return nil, nil
 }
 
-// dryRuns are asked for at the same time.
+// dryRuns are asked for at the same time, for all requests of this process: each has the API server call webhooks.
 const dryRuns = 16
 
 func exists(ctx context.Context, c kubernetes.Interface, namespace string) (bool, error) {

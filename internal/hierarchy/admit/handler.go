@@ -93,7 +93,7 @@ func (h *handler) handle(ctx context.Context, req *admissionv1.AdmissionRequest)
 	defer cancel()
 	a, err := h.judge(ctx, h.o, req)
 	if err == nil && a.Denied == nil {
-		a.Denied, err = ask(ctx, h.o.Client, req.UserInfo, a.Verdict)
+		a.Denied, err = ask(ctx, h.o, req, a.Verdict)
 	}
 	if err != nil {
 		log.FromContext(ctx).Info("Cannot decide on a request", "webhook", h.name, "error", err.Error())

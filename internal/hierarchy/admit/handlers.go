@@ -6,6 +6,7 @@ package admit
 import (
 	"context"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
@@ -32,6 +33,9 @@ type Options struct {
 	Client kubernetes.Interface
 	// Observer tells what mode Enforce would refuse; nil for nobody.
 	Observer *admission.Observer
+
+	// dryRuns are the deletions that this process asks for at once.
+	dryRuns *semaphore.Weighted
 }
 
 // Handlers answer the webhooks.
@@ -44,6 +48,7 @@ type Handlers struct {
 
 // NewHandlers makes the Handlers.
 func NewHandlers(o Options) *Handlers {
+	o.dryRuns = semaphore.NewWeighted(dryRuns)
 	closed := func(name string, j judge) *handler { return &handler{o: &o, name: name, judge: j} }
 	open := func(name string, j judge) *handler { return &handler{o: &o, name: name, judge: j, open: true} }
 	blind := func(name string, j judge) *handler {

@@ -139,7 +139,7 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			r.remove(w, req, name)
 			return
 		}
-		if !slices.Contains(r.exists, name) {
+		if !slices.Contains(r.exists, name) && r.world.Tree.Get(name) == nil {
 			notFound(w)
 			return
 		}
@@ -147,6 +147,10 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if path, ok := strings.CutPrefix(req.URL.Path, "/apis/hnc.x-k8s.io/v1alpha2/namespaces/"); ok {
+		if _, anchor, ok := strings.Cut(path, "/subnamespaceanchors/"); ok {
+			_, _ = fmt.Fprintf(w, `{"apiVersion":"hnc.x-k8s.io/v1alpha2","kind":"SubnamespaceAnchor","metadata":{"name":%q}}`, anchor)
+			return
+		}
 		if name, _, _ := strings.Cut(path, "/"); slices.Contains(r.cascades, name) {
 			_, _ = fmt.Fprint(w, `{"apiVersion":"hnc.x-k8s.io/v1alpha2","kind":"HierarchyConfiguration","spec":{"allowCascadingDeletion":true}}`)
 			return

@@ -103,6 +103,11 @@ func Unavailable(namespace string) Verdict {
 	return deny(codeUnavailable, metav1.StatusReasonServiceUnavailable, "the namespace %q is not known yet; try again", namespace)
 }
 
+// Stale is the answer to the deletion of what is not there, or is another object by now.
+func Stale(name string) Verdict {
+	return conflict("%q does not exist any more as it is in this request", name)
+}
+
 // Kept is the answer where a namespace that would go is protected; why is what the
 // API server says.
 func Kept(namespace, why string) Verdict {

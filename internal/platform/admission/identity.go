@@ -25,6 +25,21 @@ const (
 	BindingsPolicyName = "holdfast-self-bindings"
 )
 
+// leaseName is that of the guard's lease.
+const leaseName = "holdfast-guard"
+
+// leases are the rule and the validation for the lease of the guard: who holds it keeps all replicas from writing. It is for
+// who may change this policy too, which the guard may under whatever name it runs, also after that has changed.
+func leases() (admissionregistrationv1.NamedRuleWithOperations, admissionregistrationv1.Validation) {
+	rule := ruleFor("coordination.k8s.io", []string{"leases"}, admissionregistrationv1.Create, admissionregistrationv1.Update)
+	rule.ResourceNames = []string{leaseName}
+	return rule, admissionregistrationv1.Validation{
+		Expression: "variables.kind != 'leases' || authorizer.group('admissionregistration.k8s.io').resource('validatingadmissionpolicies').name(" +
+			cel.String(IdentityPolicyName) + ").check('update').allowed() || variables.mayOperate",
+		Message: "who takes the lease of Holdfast's guard keeps Holdfast from acting" + needsOperate,
+	}
+}
+
 // workloadControllers make pods from what they were told by others, who were asked
 // then.
 var workloadControllers = []string{
@@ -59,7 +74,7 @@ func (s Self) Policies() []Policy { return []Policy{s.Policy(), s.identity(), s.
 
 // identity keeps from everybody who may not operate Holdfast what would let them act as
 // it, in its namespace: tokens of its accounts, pods, what pods are made from, a way
-// into pods or past them to its ports, and roles. Kubelets fetch the tokens of their
+// into pods or past them to its ports, roles, and the lease of the guard. Kubelets fetch the tokens of their
 // pods, and the node authorizer sees to it that those are theirs; controllers make
 // pods from what somebody was let write here. What changes no template and no subject
 // passes: marks, the number of replicas, statuses. Reads are nothing that admission
@@ -73,6 +88,7 @@ func (s Self) identity() Policy {
 			" : variables.kind in " + cel.Strings(templated) + " ? dyn(" + object + ").spec.template" +
 			" : dyn(" + object + ").spec)"
 	}
+	lease, validLease := leases()
 	runs := slices.Concat([]string{"pods", "pods/ephemeralcontainers", "cronjobs"}, templated)
 	return Policy{
 		Name: IdentityPolicyName,
@@ -87,6 +103,7 @@ func (s Self) identity() Policy {
 				ruleFor("apps", []string{"deployments", "replicasets", "statefulsets", "daemonsets"}, both...),
 				ruleFor("batch", []string{"jobs", "cronjobs"}, both...),
 				ruleFor("rbac.authorization.k8s.io", []string{"rolebindings"}, both...),
+				lease,
 			}},
 			Variables: []admissionregistrationv1.Variable{
 				{Name: "kind", Expression: "request.resource.resource + (request.?subResource.orValue('') == '' ? '' : '/' + request.subResource)"},
@@ -125,6 +142,7 @@ func (s Self) identity() Policy {
 					Expression: "variables.kind != 'rolebindings' || " + sameSubjects + " || variables.mayOperate",
 					Message:    "a role in Holdfast's namespace can let somebody act as Holdfast" + needsOperate,
 				},
+				validLease,
 			},
 		},
 	}

@@ -58,7 +58,7 @@ featureGates: {SomeGate: true}
 scope:
   namespaces: ["!kube-*", " ", "re:team-[ab]"]
   namespaceSelector: {matchLabels: {env: prod}}
-admission: {selfProtection: Warn}
+admission: {selfProtection: Warn, webhookClients: {caFile: /etc/ca.crt, commonNames: [api]}}
 certificates: {provider: Secret, secretName: mine, validity: 1m, authorityValidity: 61s, overlap: 20s}
 deletion:
   mode: Audit
@@ -67,7 +67,7 @@ deletion:
   workloadControllers: ["system:serviceaccount:kruise-system:kruise-manager"]
   onOutage: Allow
   overrides: {maxDuration: 10m, approval: Required}
-serviceAccounts: {mode: Report, existing: Replace, scope: {namespaces: [b]}, strimzi: {labelsExclusionPattern: ""}}
+serviceAccounts: {mode: Report, existing: Replace, identities: All, scope: {namespaces: [b]}, strimzi: {labelsExclusionPattern: ""}}
 `,
 			want: func(c *configv1alpha1.HoldfastConfiguration) {
 				c.FeatureGates = map[string]bool{"SomeGate": true}
@@ -76,6 +76,7 @@ serviceAccounts: {mode: Report, existing: Replace, scope: {namespaces: [b]}, str
 					NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}},
 				}
 				c.Admission.SelfProtection = configv1alpha1.ModeWarn
+				c.Admission.WebhookClients = configv1alpha1.WebhookClients{CAFile: "/etc/ca.crt", CommonNames: []string{"api"}}
 				c.Certificates = configv1alpha1.CertificatesConfiguration{
 					Provider:          configv1alpha1.CertificatesBySecret,
 					SecretName:        "mine",
@@ -96,9 +97,9 @@ serviceAccounts: {mode: Report, existing: Replace, scope: {namespaces: [b]}, str
 				}
 				c.ServiceAccounts = configv1alpha1.ServiceAccountsConfiguration{
 					Mode:     configv1alpha1.ServiceAccountsReport,
-					Existing: configv1alpha1.ExistingReplace,
-					Scope:    configv1alpha1.Scope{Namespaces: []string{"b"}},
-					Strimzi:  configv1alpha1.StrimziAccountsConfiguration{LabelsExclusionPattern: new("")},
+					Existing: configv1alpha1.ExistingReplace, Identities: configv1alpha1.IdentitiesAll,
+					Scope:   configv1alpha1.Scope{Namespaces: []string{"b"}},
+					Strimzi: configv1alpha1.StrimziAccountsConfiguration{LabelsExclusionPattern: new("")},
 				}
 			},
 		},
@@ -245,13 +246,28 @@ deletion:
 			},
 		},
 		{
+			name:     "what is wrong about the clients of webhooks",
+			document: header + "admission: {webhookClients: {caFile: ca.crt, commonNames: [a, '', a]}}\n",
+			want: []string{
+				`admission.webhookClients.caFile: Invalid value: "ca.crt": must be an absolute path`,
+				"admission.webhookClients.commonNames[1]: Required value: write the common name of a certificate, or remove the item",
+				`admission.webhookClients.commonNames[2]: Duplicate value: "a"`,
+			},
+		},
+		{
+			name:     "names without authorities",
+			document: header + "admission: {webhookClients: {commonNames: [a]}}\n",
+			want:     []string{"admission.webhookClients.caFile: Required value: commonNames count only for certificates of its authorities"},
+		},
+		{
 			name:     "what is wrong about service accounts",
-			document: header + "serviceAccounts: {mode: Audit, existing: Patch, scope: {namespaces: [A]}, strimzi: {labelsExclusionPattern: '('}}\n",
+			document: header + "serviceAccounts: {mode: Audit, existing: Patch, identities: None, scope: {namespaces: [A]}, strimzi: {labelsExclusionPattern: '('}}\n",
 			want: []string{
 				`serviceAccounts.scope.namespaces[0]: Invalid value: "A": no namespace can have this name: use lowercase letters, digits and '-', ` +
 					`at most 63 and not '-' at either end; for a pattern use * and ?, or put "re:" before a regular expression`,
 				`serviceAccounts.mode: Unsupported value: "Audit": supported values: "Off", "Report", "Enforce"`,
 				`serviceAccounts.existing: Unsupported value: "Patch": supported values: "Apply", "Replace"`,
+				`serviceAccounts.identities: Unsupported value: "None": supported values: "Owned", "All"`,
 				"serviceAccounts.strimzi.labelsExclusionPattern: Invalid value: \"(\": must be a regular expression: " +
 					"error parsing regexp: missing closing ) in `(`",
 			},
@@ -447,6 +463,7 @@ scope:
     - '!kube-*'
 serviceAccounts:
   existing: Apply
+  identities: Owned
   mode: "Off"
   strimzi:
     labelsExclusionPattern: (^app.kubernetes.io/(?!part-of).*|^kustomize.toolkit.fluxcd.io.*)

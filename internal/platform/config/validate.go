@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ func Validate(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 	problems = append(problems, validateGateNames(cfg.FeatureGates, field.NewPath("featureGates"))...)
 	problems = append(problems, validateScopes(cfg)...)
 	problems = append(problems, oneOf(admission.Child("selfProtection"), cfg.Admission.SelfProtection, configv1alpha1.Modes)...)
+	problems = append(problems, validateWebhookClients(&cfg.Admission.WebhookClients, admission.Child("webhookClients"))...)
 	problems = append(problems, validateCertificates(&cfg.Certificates, field.NewPath("certificates"))...)
 	problems = append(problems, oneOf(deletion.Child("mode"), cfg.Deletion.Mode, configv1alpha1.Modes)...)
 	problems = append(problems, validateLabels(&cfg.Deletion.Labels, deletion.Child("labels"))...)
@@ -49,12 +51,33 @@ func Validate(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 	return problems
 }
 
+// validateWebhookClients does not read the file: replicas that do not have it yet validate the configuration too.
+func validateWebhookClients(c *configv1alpha1.WebhookClients, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if c.CAFile != "" && !filepath.IsAbs(c.CAFile) {
+		problems = append(problems, field.Invalid(path.Child("caFile"), c.CAFile, "must be an absolute path"))
+	}
+	if c.CAFile == "" && len(c.CommonNames) > 0 {
+		problems = append(problems, field.Required(path.Child("caFile"), "commonNames count only for certificates of its authorities"))
+	}
+	for i, name := range c.CommonNames {
+		switch at := path.Child("commonNames").Index(i); {
+		case name == "":
+			problems = append(problems, field.Required(at, "write the common name of a certificate, or remove the item"))
+		case slices.Contains(c.CommonNames[:i], name):
+			problems = append(problems, field.Duplicate(at, name))
+		}
+	}
+	return problems
+}
+
 func validateServiceAccounts(s *configv1alpha1.ServiceAccountsConfiguration, path *field.Path) field.ErrorList {
 	problems := slices.Concat(
 		oneOf(path.Child("mode"), s.Mode, []configv1alpha1.ServiceAccountsMode{
 			configv1alpha1.ServiceAccountsOff, configv1alpha1.ServiceAccountsReport, configv1alpha1.ServiceAccountsEnforce,
 		}),
 		oneOf(path.Child("existing"), s.Existing, []configv1alpha1.ExistingAccounts{configv1alpha1.ExistingApply, configv1alpha1.ExistingReplace}),
+		oneOf(path.Child("identities"), s.Identities, []configv1alpha1.AccountIdentities{configv1alpha1.IdentitiesOwned, configv1alpha1.IdentitiesAll}),
 	)
 	if exclusion := s.Strimzi.LabelsExclusionPattern; exclusion != nil && *exclusion != "" {
 		if _, err := pattern.Compile(*exclusion); err != nil {

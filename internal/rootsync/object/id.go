@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/holdfast-dev/holdfast/internal/platform/text"
 )
 
 // ID names an object as an inventory does: by its kind without the version.
@@ -25,7 +27,7 @@ func (id ID) GroupKind() schema.GroupKind { return schema.GroupKind{Group: id.Gr
 // String is the form in the messages of Config Sync: "Role.rbac.authorization.k8s.io, shop/view",
 // and "Namespace, /shop" for what is in no namespace.
 func (id ID) String() string {
-	return id.GroupKind().String() + ", " + id.Namespace + "/" + id.Name
+	return id.GroupKind().String() + ", " + id.Namespace + "/" + text.Word(id.Name)
 }
 
 // ResourceID is the value of the annotation "configsync.gke.io/resource-id", which tells

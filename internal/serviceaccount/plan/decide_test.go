@@ -208,6 +208,61 @@ func TestDecide_takesOver(t *testing.T) {
 	}
 }
 
+// An account that somebody made has what its pods may do from that one.
+func TestDecide_identities(t *testing.T) {
+	t.Parallel()
+	const (
+		role  = "@eks.amazonaws.com/role-arn"
+		mount = "@kubernetes.io/enforce-mountable-secrets"
+	)
+	all := []string{"identities=All"}
+	tests := []decision{
+		{
+			name: "an account that is made has all that its object says", wants: ":owner " + role + "=x " + mount + "=false",
+			did: "Create", after: role + "=x us\n" + mount + "=false us\nowner 1 us",
+		},
+		{
+			name: "an account that the object owns too", live: "owner 1 strimzi", wants: ":owner " + role + "=x " + mount + "=false",
+			did: "Apply", after: role + "=x us!\n" + mount + "=false us!\nowner 1 strimzi",
+		},
+		{
+			name: "on one that nobody owns only the other keys", live: mount + "=true kubectl", wants: ":owner a=1 " + role + "=x " + mount + "=false",
+			did: "Apply", after: mount + "=true kubectl\na=1 us!",
+			report: "added a >1\nwithheld " + role + " >x EKS\nwithheld " + mount + " true>false of kubectl",
+		},
+		{
+			name: "not by force either", live: role + "=y kubectl", wants: ":owner :conflicts=Force " + role + "=x",
+			report: "withheld " + role + " y>x of kubectl EKS",
+		},
+		{
+			name: "a value that is there already is not shared, or it could be changed later", live: role + "=x kubectl", wants: ":owner " + role + "=x",
+			report: "kept " + role + " x of kubectl EKS",
+		},
+		{
+			name: "a key that another program has set is not taken over", live: role + "=y strimzi\na=1 strimzi", wants: ":owner :takeOver=strimzi a=1 " + role + "=x",
+			did: "TakeOver", after: role + "=y strimzi\na=1 us!",
+		},
+		{
+			name: "what Holdfast has set before follows its object", live: role + "=y us!", wants: ":owner " + role + "=x", did: "Apply", after: role + "=x us!",
+		},
+		{
+			name: "and goes with it", live: role + "=y us!", wants: ":owner a=1", did: "Apply", after: "a=1 us!",
+		},
+		{
+			name: "a replacement neither sets nor takes them", live: mount + "=true kubectl\nteam=x kubectl", wants: ":owner " + role + "=x",
+			settings: []string{"existing=Replace"}, did: "Replace", after: mount + "=true kubectl",
+			report: "removed team x> of kubectl\nwithheld " + role + " >x EKS\nkept " + mount + " true of kubectl",
+		},
+		{
+			name: "all of them where it is configured", live: mount + "=true kubectl", wants: ":owner :conflicts=Force " + role + "=x " + mount + "=false",
+			settings: all, did: "Apply by force", after: role + "=x us!\n" + mount + "=false us!",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, test.run)
+	}
+}
+
 func TestDecide_gate(t *testing.T) {
 	t.Parallel()
 	off := []string{"gate=off"}

@@ -26,6 +26,8 @@ type Facts struct {
 	Patching bool
 	// Existing says how they are.
 	Existing configv1alpha1.ExistingAccounts
+	// Identities says which accounts that are there get keys that change what their pods may do.
+	Identities configv1alpha1.AccountIdentities
 	// Operators are the field managers of operators that run beside Holdfast and write
 	// the same accounts. Holdfast yields to them.
 	Operators sets.Set[string]

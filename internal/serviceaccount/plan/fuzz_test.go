@@ -33,7 +33,7 @@ func randomAccount(r *rand.Rand) *model {
 		return parse("")
 	}
 	lines := []string{"there"}
-	for _, key := range []string{"a", "b", "@a", "@b", "eks.amazonaws.com/x", "@openshift.io/internal-registry-pull-secret-ref"} {
+	for _, key := range []string{"a", "b", "@a", "@b", "eks.amazonaws.com/x", "@kubernetes.io/enforce-mountable-secrets", "@openshift.io/internal-registry-pull-secret-ref"} {
 		if r.IntN(2) == 0 {
 			lines = append(lines, key+"="+pick(r, "1", "2", "3")+" "+some(r, "us", "us!", "kubectl", "strimzi", "strimzi!", "helm!"))
 		}
@@ -54,11 +54,11 @@ func randomFacts(t *testing.T, r *rand.Rand) Facts {
 			":object=" + pick(r, "1", "1", "2", "3"), ":created=" + pick(r, "0", "0", "1"), ":mapping=" + pick(r, "m", "n") + strconv.Itoa(i),
 			":conflicts=" + pick(r, "Force", "Yield", "Fail", "Force", "Yield"),
 			pick(r, ":owner", ":owner", ""), pick(r, "", "", "", ":disabled"), pick(r, "", "", "", ":deleting", ":orphaning"), pick(r, "", "", "", ":error=bad"),
-			pick(r, "", ":takeOver=strimzi"), some(r, "a=1", "b=2", "@a=1", "@b=2", "eks.amazonaws.com/x=3"),
+			pick(r, "", ":takeOver=strimzi"), some(r, "a=1", "b=2", "@a=1", "@b=2", "eks.amazonaws.com/x=3", "@kubernetes.io/enforce-mountable-secrets=4"),
 		}, " "))
 	}
 	settings := []string{"gate=" + pick(r, "on", "on", "on", "off"), "existing=" + pick(r, "Apply", "Apply", "Replace")}
-	for _, s := range []string{"operator=strimzi", "operator=helm", "givenUp=a", "givenUp=@b", "abandoned", "orphaned", "unsure", "ending"} {
+	for _, s := range []string{"operator=strimzi", "operator=helm", "givenUp=a", "givenUp=@b", "abandoned", "orphaned", "unsure", "ending", "identities=All"} {
 		if r.IntN(4) == 0 {
 			settings = append(settings, s)
 		}
@@ -124,12 +124,36 @@ func holds(t *testing.T, f Facts, before, after *model, did []string) {
 			}
 		}
 	}
+	if f.Identities != "All" {
+		empowersNobody(t, before, after)
+	}
 	report := Decide(f).Report
 	if f.Existing == "Apply" {
 		foreignStays(t, f, before, after)
 	}
 	if c := report.Claimant; c != nil && report.Problem == "" && f.Patching && !before.deleting && !f.Unsure {
 		reaches(t, f, report)
+	}
+}
+
+// empowersNobody holds that an account without an owner keeps what changes what its pods may do, but for what Holdfast has
+// set there.
+func empowersNobody(t *testing.T, before, after *model) {
+	t.Helper()
+	for path := range before.fields {
+		if strings.HasPrefix(path, ownerPrefix) {
+			return
+		}
+	}
+	for _, path := range []string{"eks.amazonaws.com/x", "@kubernetes.io/enforce-mountable-secrets"} {
+		was, had := before.fields[path]
+		now, has := after.fields[path]
+		if was.owners.HasAny("us", "us!") {
+			continue
+		}
+		if had != has || was.value != now.value {
+			t.Errorf("%s was %q and is %q", path, was.value, now.value)
+		}
 	}
 }
 
@@ -189,7 +213,7 @@ func reaches(t *testing.T, f Facts, r Report) {
 		switch {
 		case at < 0:
 			t.Errorf("%s is not in the report", k.text())
-		case r.Changes[at].Kind == Kept && r.Changes[at].From != to, r.Changes[at].Kind != Kept && r.Changes[at].Kind != Yielded:
+		case r.Changes[at].Kind == Kept && r.Changes[at].From != to, !slices.Contains([]Kind{Kept, Yielded, Withheld}, r.Changes[at].Kind):
 			t.Errorf("%s is to be %s, and is %+v", k.text(), to, r.Changes[at])
 		}
 	}

@@ -120,6 +120,8 @@ func facts(t testing.TB, wants string, settings ...string) Facts {
 			f.Patching = value == "on"
 		case "existing":
 			f.Existing = configv1alpha1.ExistingAccounts(value)
+		case "identities":
+			f.Identities = configv1alpha1.AccountIdentities(value)
 		case "operator":
 			f.Operators.Insert(value)
 		case "abandoned":

@@ -3,7 +3,10 @@
 
 package plan
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Identity is what a key means to a cloud that gives pods an identity by their service
 // account. All of them count when a pod is made: one that runs goes on as it was.
@@ -42,6 +45,18 @@ var identities = map[Key]Identity{
 // prefixes are those of keys that belong to a cloud, the unknown ones with them.
 var prefixes = []struct{ prefix, provider string }{
 	{"eks.amazonaws.com/", EKS}, {"iam.gke.io/", GKE}, {"azure.workload.identity/", Azure},
+}
+
+// empowering are further keys, and what keys begin with, that change what the pods of an account may do.
+var empowering = []string{
+	"kubernetes.io/enforce-mountable-secrets",
+	"pod-identity.alibabacloud.com/",
+	"serviceaccounts.openshift.io/", // an account with these is an OAuth client
+}
+
+// empowers reports whether a key changes what the pods of an account may do.
+func empowers(k Key) bool {
+	return IdentityOf(k) != nil || slices.ContainsFunc(empowering, func(key string) bool { return strings.HasPrefix(k.Name, key) })
 }
 
 // IdentityOf says which cloud identity hangs on a key; nil if none.

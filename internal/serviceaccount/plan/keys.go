@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/serviceaccount/mapping"
 )
@@ -82,6 +83,10 @@ func (s *sight) judgeKey(k Key) judged {
 		if s.goes(k, owners) {
 			out.Kind = Removed
 		}
+	case s.withheld(k):
+		if !there || from != to {
+			out.Kind = Withheld
+		}
 	case s.GivenUp.Has(k):
 		if !there || from != to {
 			out.Kind = Yielded
@@ -101,6 +106,13 @@ func (s *sight) judgeKey(k Key) judged {
 		out.To = from
 	}
 	return out
+}
+
+// withheld reports whether a key stays as it is on an account that somebody made and the object does not own: whoever may
+// write the object could otherwise give those who may run pods as that account the rights of any identity, and themselves
+// those of the account. What Holdfast has set already goes on as before.
+func (s *sight) withheld(k Key) bool {
+	return s.Identities != configv1alpha1.IdentitiesAll && empowers(k) && !s.owns(s.want) && !s.ours[k]
 }
 
 // others have set a key, and neither are Holdfast nor have left the account to it.
@@ -154,7 +166,7 @@ func (s *sight) takenOf(e *entry) map[Key]bool {
 	for k := range out {
 		_, there := s.live(k)
 		_, wanted := s.wanted(k)
-		if !there || wanted && !s.judgeKey(k).include || !wanted && !e.applied() {
+		if !there || s.withheld(k) || wanted && !s.judgeKey(k).include || !wanted && !e.applied() {
 			delete(out, k)
 		}
 	}

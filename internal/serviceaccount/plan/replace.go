@@ -55,10 +55,13 @@ func (s *sight) replaceKey(c Change) Change {
 	from, there := s.live(c.Key)
 	to, wanted := s.wanted(c.Key)
 	c.From, c.To = from, to
-	stays := s.GivenUp.Has(c.Key) || s.operated(s.others(c.Key)) || !wanted && c.Key == Key{Annotation, pullSecretAnnotation}
+	withheld := s.withheld(c.Key)
+	stays := withheld || s.GivenUp.Has(c.Key) || s.operated(s.others(c.Key)) || !wanted && c.Key == Key{Annotation, pullSecretAnnotation}
 	switch {
 	case there && (stays && !wanted || wanted && from == to):
 		c.Kind, c.To = Kept, from
+	case withheld:
+		c.Kind = Withheld
 	case stays:
 		c.Kind = Yielded
 	case !wanted:

@@ -118,7 +118,10 @@ const (
 	Kept Kind = "kept"
 	// Yielded is wanted with another value, and stays as it is.
 	Yielded Kind = "yielded"
-	// Conflicting is the same, and for it the whole account stays as it is.
+	// Withheld is wanted, and not set, because it would change what the pods of an account may do that the object does not
+	// own.
+	Withheld Kind = "withheld"
+	// Conflicting is the same as Yielded, and for it the whole account stays as it is.
 	Conflicting Kind = "conflict"
 )
 
@@ -153,7 +156,7 @@ func (r Report) Conflicts() bool {
 		return true
 	}
 	for _, c := range r.Changes {
-		if c.Kind == Yielded {
+		if c.Kind == Yielded || c.Kind == Withheld {
 			return true
 		}
 	}
