@@ -54,6 +54,8 @@ type facts struct {
 	// leaf is the serving certificate; nil where it is not there or may not be read.
 	leaf       *x509.Certificate
 	namespaces map[string]map[string]string
+	// unfollowing are the subnamespaces that do not follow the PodSecurity labels of their parent, and their parents.
+	unfollowing map[string]string
 	// plurals are the resources of custom kinds.
 	plurals map[schema.GroupKind]string
 	// operated counts the protected pods that custom resources control.
@@ -211,6 +213,7 @@ func (r *reader) spaces(ctx context.Context, f *facts) {
 	for i := range list.Items {
 		f.namespaces[list.Items[i].Name] = list.Items[i].Labels
 	}
+	f.unfollowing = subnamespaces(list.Items)
 }
 
 // rights asks for what only an administrator of the cluster has: Holdfast gives itself no
