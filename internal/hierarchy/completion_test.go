@@ -123,6 +123,8 @@ func TestBirth_subnamespacesHaveAllLabelsInTheFirstWrite(t *testing.T) {
 		tree a b<a
 		set hc a {"spec":{"labels":[{"key":"team.example.com/colour","value":"red"}],"annotations":[{"key":"team.example.com/note","value":"n"}]}}
 		see label ns b team.example.com/colour: red
+		set ns b {"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}
+		fence
 	`)
 	var mu sync.Mutex
 	var first *corev1.Namespace
@@ -154,12 +156,14 @@ func TestBirth_subnamespacesHaveAllLabelsInTheFirstWrite(t *testing.T) {
 	want := map[string]string{
 		r.name("a") + depth: "2", r.name("b") + depth: "1", r.name("s") + depth: "0",
 		hncv1alpha2.LabelIncludedNamespace: "true", "kubernetes.io/metadata.name": r.name("s"),
-		"team.example.com/colour": "red", "team.example.com/shape": "round",
+		"team.example.com/colour": "red", "team.example.com/shape": "round", "pod-security.kubernetes.io/enforce": "restricted",
 	}
 	if diff := gocmp.Diff(want, first.Labels); diff != "" {
 		t.Errorf("labels at birth (-want +got):\n%s", diff)
 	}
-	want = map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: r.name("b"), "team.example.com/note": "n"}
+	want = map[string]string{
+		hncv1alpha2.AnnotationSubnamespaceOf: r.name("b"), "team.example.com/note": "n", v1alpha1.InheritedPodSecurityAnnotation: "enforce=restricted",
+	}
 	if owner, err := ownership.Decide(first); err != nil || !owner.Owns(ownership.Anchor(r.name("b"))) || first.Annotations[v1alpha1.ClaimsAnnotation] == "" {
 		t.Errorf("at birth it is claimed by %v: %v", owner, err)
 	}

@@ -79,7 +79,7 @@ func (r *random) edits(ctx context.Context, rng *rand.Rand, n int) {
 			at = r.name(fmt.Sprint("s", rng.IntN(4)))
 		}
 		var err error
-		switch rng.IntN(8) {
+		switch rng.IntN(10) {
 		case 0, 1:
 			err = r.put(ctx, hierarchyConfiguration(at, namespace()))
 		case 2:
@@ -94,6 +94,10 @@ func (r *random) edits(ctx context.Context, rng *rand.Rand, n int) {
 			err = r.put(ctx, role(at, fmt.Sprint("k", rng.IntN(3)), rng))
 		case 7:
 			err = r.Client.Delete(ctx, role(at, fmt.Sprint("k", rng.IntN(3)), rng))
+		case 8:
+			err = r.put(ctx, binding(at, rng))
+		case 9:
+			err = r.Client.Delete(ctx, binding(at, rng))
 		}
 		if !expected(err) {
 			r.t.Errorf("an edit failed: %v", err)
@@ -129,6 +133,17 @@ func role(namespace, name string, rng *rand.Rand) *rbacv1.Role {
 	return out
 }
 
+// binding is a RoleBinding to one of the Roles. Those of one name refer to one Role: otherwise one could not become a copy
+// of another.
+func binding(namespace string, rng *rand.Rand) *rbacv1.RoleBinding {
+	n := rng.IntN(3)
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("b", n)},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: fmt.Sprint("k", n)},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: fmt.Sprint("u", rng.IntN(3))}},
+	}
+}
+
 // put writes an object whether it is there or not; what others wrote in it stays.
 func (r *random) put(ctx context.Context, o client.Object) error {
 	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -154,13 +169,15 @@ func (r *random) difference() string {
 	var configs hncv1alpha2.HierarchyConfigurationList
 	var anchors hncv1alpha2.SubnamespaceAnchorList
 	var roles rbacv1.RoleList
-	for _, list := range []client.ObjectList{&namespaces, &configs, &anchors, &roles} {
+	var bindings rbacv1.RoleBindingList
+	for _, list := range []client.ObjectList{&namespaces, &configs, &anchors, &roles, &bindings} {
 		if err := r.Client.List(ctx, list); err != nil {
 			return err.Error()
 		}
 	}
 	want, have := map[string]string{}, map[string]string{}
-	t, sources := recompute(&namespaces, &configs, &anchors, &roles)
+	t, sources := recompute(&namespaces, &configs, &anchors, &roles, &bindings)
+	there := func(name, namespace string) propagate.Role { return roleIn(&roles, namespace, name) }
 	for i := range namespaces.Items {
 		ns := &namespaces.Items[i]
 		o := t.Get(ns.Name)
@@ -171,8 +188,19 @@ func (r *random) difference() string {
 		if o.Managed && (o.Parent != "" || len(o.Children) > 0) {
 			want["children of "+ns.Name] = fmt.Sprint(o.Children)
 		}
+		for _, name := range []string{"b0", "b1", "b2"} {
+			v := sources.Decide(t, propagate.Key{Kind: propagate.RoleBindingKind, Name: name}, ns.Name, there)
+			if v.Action == propagate.Copy {
+				want["binding "+ns.Name+"/"+name] = v.Source.Namespace + " " + grants(&bindings, v.Source.Namespace, name)
+			}
+			if v.Action == propagate.Leave && o.Halted() {
+				if is := copiedBinding(&bindings, ns.Name, name); is != "" {
+					want["binding "+ns.Name+"/"+name] = is
+				}
+			}
+		}
 		for _, name := range []string{"k0", "k1", "k2"} {
-			v := sources.Decide(t, propagate.Key{Kind: roleKind, Name: name}, ns.Name)
+			v := sources.Decide(t, propagate.Key{Kind: roleKind, Name: name}, ns.Name, nil)
 			if v.Action == propagate.Copy {
 				want["role "+ns.Name+"/"+name] = v.Source.Namespace + " " + content(&roles, v.Source.Namespace, name)
 			}
@@ -193,6 +221,12 @@ func (r *random) difference() string {
 			have["role "+ro.Namespace+"/"+ro.Name] = copied(&roles, ro.Namespace, ro.Name)
 		}
 	}
+	for i := range bindings.Items {
+		b := &bindings.Items[i]
+		if is := copiedBinding(&bindings, b.Namespace, b.Name); is != "" {
+			have["binding "+b.Namespace+"/"+b.Name] = is
+		}
+	}
 	for i := range anchors.Items {
 		a := &anchors.Items[i]
 		if a.DeletionTimestamp != nil {
@@ -208,7 +242,8 @@ var roleKind = rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind()
 
 // recompute makes the tree and the sources from what a cluster has.
 func recompute(
-	namespaces *corev1.NamespaceList, configs *hncv1alpha2.HierarchyConfigurationList, anchors *hncv1alpha2.SubnamespaceAnchorList, roles *rbacv1.RoleList,
+	namespaces *corev1.NamespaceList, configs *hncv1alpha2.HierarchyConfigurationList, anchors *hncv1alpha2.SubnamespaceAnchorList,
+	roles *rbacv1.RoleList, bindings *rbacv1.RoleBindingList,
 ) (*tree.Tree, *propagate.Sources) {
 	excluded := map[string]bool{"kube-system": true, "kube-public": true, "kube-node-lease": true, "hnc-system": true, "holdfast-system": true}
 	t := tree.New(tree.Settings{Managed: func(name string) bool { return !excluded[name] }})
@@ -233,7 +268,45 @@ func recompute(
 			}))
 		}
 	}
+	for i := range bindings.Items {
+		if b := &bindings.Items[i]; b.Labels[hncv1alpha2.LabelInheritedFrom] == "" {
+			o := propagate.Object{Kind: propagate.RoleBindingKind, Namespace: b.Namespace, Name: b.Name}
+			if b.RoleRef.Kind == "Role" {
+				o.Role = b.RoleRef.Name
+			}
+			sources = sources.With(rules.NewSource(o))
+		}
+	}
 	return t, sources
+}
+
+// roleIn is the Role of a name in a namespace.
+func roleIn(roles *rbacv1.RoleList, namespace, name string) propagate.Role {
+	ro := find(roles, namespace, name)
+	if ro == nil {
+		return propagate.Role{}
+	}
+	return propagate.Role{Origin: or(ro.Labels[hncv1alpha2.LabelInheritedFrom], namespace), Rules: fmt.Sprint(ro.Rules)}
+}
+
+// grants is what a RoleBinding grants to whom.
+func grants(bindings *rbacv1.RoleBindingList, namespace, name string) string {
+	for i := range bindings.Items {
+		if b := &bindings.Items[i]; b.Namespace == namespace && b.Name == name {
+			return fmt.Sprint(b.RoleRef, b.Subjects)
+		}
+	}
+	return ""
+}
+
+// copiedBinding is the same for a copy, with where it comes from; "" for a RoleBinding that is none.
+func copiedBinding(bindings *rbacv1.RoleBindingList, namespace, name string) string {
+	for i := range bindings.Items {
+		if b := &bindings.Items[i]; b.Namespace == namespace && b.Name == name && b.Labels[hncv1alpha2.LabelInheritedFrom] != "" {
+			return b.Labels[hncv1alpha2.LabelInheritedFrom] + " " + grants(bindings, namespace, name)
+		}
+	}
+	return ""
 }
 
 func find(roles *rbacv1.RoleList, namespace, name string) *rbacv1.Role {

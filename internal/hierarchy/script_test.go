@@ -221,7 +221,7 @@ func bodies(kind string, data map[string]string) map[string]any {
 		}}}
 	case "rb":
 		return map[string]any{
-			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": or(data["role"], "view")},
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": or(data["kind"], "ClusterRole"), "name": or(data["role"], "view")},
 			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": or(data["user"], "somebody")}},
 		}
 	case "deploy":

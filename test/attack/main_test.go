@@ -21,7 +21,7 @@ var installed = testkit.Options{
 featureGates: {ServiceAccountPatching: true}
 deletion: {mode: Enforce}
 eviction: {mode: Enforce}
-hierarchy: {mode: Enforce, brake: {percent: 100}}
+hierarchy: {mode: Enforce, brake: {percent: 100}, managedLabels: ['.*\.kubernetes\.io/.*']}
 serviceAccounts: {mode: Enforce}
 `,
 }

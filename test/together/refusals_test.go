@@ -146,7 +146,7 @@ spec: {reason: the books, protectedResources: [{resourceSelector: [{apiVersion: 
 	r.See(`role precious -n {s} -o jsonpath={.metadata.labels.holdfast\.dev/protected-by}`, "{.}")
 
 	r.done("delete role precious -n {p}")
-	r.Eventually(func() int { return r.events("precious", "it is a copy of what is not there any more, and cannot go: ") }, story.Patience, story.Often).Should(gomega.Equal(1))
+	r.Eventually(func() int { return r.events("precious", "this copy is not to be here any more, and cannot go: ") }, story.Patience, story.Often).Should(gomega.Equal(1))
 	r.Consistently(r.terminating, "5s", "1s").Should(gomega.BeEmpty())
 	asked := r.Deletes("holdfast-guard", "roles", "{s}", "precious")
 	if asked != 1 {

@@ -39,7 +39,8 @@ type HierarchyConfiguration struct {
 
 	// managedLabels and managedAnnotations are regular expressions for whole keys:
 	// such labels and annotations of namespaces are set for whole subtrees, in
-	// HierarchyConfigurations and anchors, and taken away where nothing sets them.
+	// HierarchyConfigurations and anchors, and taken away where nothing sets them. Keys
+	// that bound what users may do, such as pod-security.kubernetes.io/enforce, never are.
 	// The flags --managed-namespace-label and --managed-namespace-annotation go
 	// before them. Default: none.
 	// +optional

@@ -150,6 +150,11 @@ const (
 // counts by itself.
 const ClaimsAnnotation = "holdfast.dev/claims"
 
+// InheritedPodSecurityAnnotation on a subnamespace has it follow the PodSecurity labels of its parent. Its value is those
+// that it has from there, as in "enforce=restricted,warn=baseline": a label with another value stays. Subnamespaces that
+// Holdfast creates have it.
+const InheritedPodSecurityAnnotation = "holdfast.dev/inherited-pod-security"
+
 // LetCopiesGoAnnotation on the HNCConfiguration, with the word that its condition
 // asks for as the value, lets copies go that Holdfast keeps because too many of
 // them would go at once. The word is another one each time.

@@ -100,7 +100,7 @@ func (t Target) look(ctx context.Context, o Options, c *Cluster) error {
 	}
 	secret := by.Certificates.SecretName
 	r.certificate(ctx, f, secret)
-	c.Findings = slices.Concat(kubernetesVersion(f), installation(f, o.Version), certificates(f, secret, time.Now()), others(f, by), home(f), unrecognized(f, by.Deletion.WorkloadControllers))
+	c.Findings = slices.Concat(kubernetesVersion(f), installation(f, o.Version), certificates(f, secret, time.Now()), others(f, by), home(f), unrecognized(f, by.Deletion.WorkloadControllers), unbounded(f, by.Hierarchy.Mode))
 	c.Features, err = r.features(ctx, f, by, t.Counters)
 	return err
 }

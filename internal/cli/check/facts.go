@@ -58,6 +58,8 @@ type facts struct {
 	namespaces map[string]map[string]string
 	// home is what is wrong with the namespace of RootSyncs; nil if nothing is, or it does not exist.
 	home error
+	// unfollowing are the subnamespaces that do not follow the PodSecurity labels of their parent, and their parents.
+	unfollowing map[string]string
 	// plurals are the resources of custom kinds.
 	plurals map[schema.GroupKind]string
 	// operated counts the protected pods that custom resources control.
@@ -218,6 +220,7 @@ func (r *reader) spaces(ctx context.Context, f *facts) {
 			f.home = namespaces.Home(&list.Items[i])
 		}
 	}
+	f.unfollowing = subnamespaces(list.Items)
 }
 
 // rights asks for what only an administrator of the cluster has: Holdfast gives itself no

@@ -22,6 +22,9 @@ const (
 	SourceDeleted
 	// KindRemoved says that the HNCConfiguration does not have the kind copied any more.
 	KindRemoved
+	// Unsafe means that the copy grants rights that its source does not: a RoleBinding whose Role is missing or another one.
+	// To keep it would do harm, and its source stays: it is copied again when the Role is.
+	Unsafe
 )
 
 // Removal is a copy that is to go.

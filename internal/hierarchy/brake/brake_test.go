@@ -37,7 +37,7 @@ func TestAsk(t *testing.T) {
 		copies int
 		halts  bool
 	}
-	const other, deleted, removed = brake.Unexplained, brake.SourceDeleted, brake.KindRemoved
+	const other, deleted, removed, grantsMore = brake.Unexplained, brake.SourceDeleted, brake.KindRemoved, brake.Unsafe
 	tests := []struct {
 		name   string
 		bounds brake.Bounds
@@ -50,6 +50,8 @@ func TestAsk(t *testing.T) {
 		{name: "a hundred percent never brake", bounds: brake.Bounds{Percent: 100}, asks: []ask{{n: 1000, copies: 0}}},
 		{name: "nothing is allowed", bounds: brake.Bounds{}, asks: []ask{{n: 1, copies: 1000, halts: true}}},
 		{name: "what somebody deleted goes", bounds: brake.Bounds{}, asks: []ask{{cause: deleted, n: 1000, copies: 1000}, {cause: removed, n: 1000, copies: 1000}}},
+		{name: "so does what grants more than its source", bounds: brake.Bounds{}, asks: []ask{{cause: grantsMore, n: 1000, copies: 1000}}},
+		{name: "also when it was held before", bounds: brake.Bounds{}, asks: []ask{{n: 3, copies: 9, halts: true}, {cause: grantsMore, n: 3, copies: 9}}},
 		{name: "and does not count", bounds: brake.Bounds{Minimum: 5}, asks: []ask{{cause: deleted, n: 1000, copies: 1000}, {cause: other, first: 2000, n: 5, copies: 5}}},
 		{
 			name: "one after the other is no way around", bounds: brake.Bounds{Minimum: 2},

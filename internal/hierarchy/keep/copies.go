@@ -5,6 +5,7 @@ package keep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,7 @@ const (
 // decide says what to do about a place for a copy.
 func decide(p *world.CopyPlan) action {
 	switch {
-	case p.Action == propagate.Remove && p.SourceGoing && p.Mode != hncv1alpha2.ModeRemove:
+	case p.Action == propagate.Remove && p.SourceGoing && p.Mode != hncv1alpha2.ModeRemove && !p.Unsafe:
 		// Soon the namespace is an orphan, which keeps its copies: it must not depend on
 		// what comes first.
 		return nothing
@@ -71,22 +72,51 @@ func (k *Keeper) bring(ctx context.Context, i item, at world.CopyRef, p *world.C
 	if act != remove {
 		k.removals.stays(i, at)
 	}
+	if p.Reason != "" { // after what may be on its way: most often the Role is there by then
+		k.later(item{what: aSource, kind: at.Kind, namespace: p.Source.Namespace, name: at.Name}, k.o.Pauses.TreeStatus)
+	}
 	switch {
 	case act == nothing, act == update && k.altered(at, p):
 		return nil
 	case act == remove && !k.removals.may(i, at, p):
 		k.later(item{what: theConfig}, k.o.Pauses.TreeStatus) // which says so
 		return nil
-	case act == remove:
+	}
+	if err = k.unbind(ctx, at, p, act); err != nil && act != remove {
+		k.tell(at, p, err)
+		return err
+	}
+	switch act {
+	case remove:
 		err = k.remove(ctx, p)
-	case act == create:
+	case create:
 		err = k.create(ctx, at, p)
-	case act == update:
+	default:
 		err = k.update(ctx, at, p)
 	}
 	k.later(item{what: theConfig}, k.o.Pauses.TreeStatus)
 	k.tell(at, p, err)
 	return err
+}
+
+// unbind deletes the copies of RoleBindings that are not to be there, before the Role that they refer to appears, goes or
+// becomes the copy of another one: after that they would grant what their sources do not. It does not ask the brake.
+// Where a copy cannot be deleted, the Role goes all the same, and nobody gets another one.
+func (k *Keeper) unbind(ctx context.Context, at world.CopyRef, p *world.CopyPlan, act action) error {
+	if at.Kind != propagate.RoleKind || act == update && p.Have != nil && p.Have.From == p.From.Object.GetNamespace() {
+		return nil
+	}
+	var problems []error
+	for _, b := range k.o.World.Bound(at) {
+		binding := k.o.World.Copy(b)
+		if binding == nil || decide(binding) != remove {
+			continue
+		}
+		if err := k.remove(ctx, binding); err != nil {
+			problems = append(problems, fmt.Errorf("delete the RoleBinding %s first: %w", b.Name, err))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // tell says on the source that it cannot be copied somewhere.

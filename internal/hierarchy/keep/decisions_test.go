@@ -47,6 +47,7 @@ func TestDecide(t *testing.T) {
 		{name: "an object that is no copy stays", plan: world.CopyPlan{Verdict: remove, Instead: from}},
 		{name: "what comes from a namespace that is going stays with the orphan", plan: world.CopyPlan{Verdict: remove, Have: is("up", 1), SourceGoing: true}},
 		{name: "but not what is to be removed", plan: world.CopyPlan{Verdict: remove, Have: is("up", 1), SourceGoing: true, Mode: hncv1alpha2.ModeRemove}, want: "delete"},
+		{name: "nor what grants more than its source", plan: world.CopyPlan{Verdict: remove, Have: is("up", 1), SourceGoing: true, Unsafe: true}, want: "delete"},
 		{name: "a halted namespace is left as it is", plan: world.CopyPlan{Verdict: leave, Have: is("up", 2)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -41,6 +41,7 @@ type World interface {
 	Everything() world.Dirty
 	Copy(world.CopyRef) *world.CopyPlan
 	Wrote(world.CopyRef, *metav1.PartialObjectMetadata, *world.Source)
+	Bound(world.CopyRef) []world.CopyRef
 	Source(world.CopyRef) *world.SourcePlan
 	Namespace(string) *world.NamespacePlan
 	Anchor(world.Ref) *world.AnchorPlan

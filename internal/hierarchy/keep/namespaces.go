@@ -62,6 +62,11 @@ func labelsPatch(p *world.NamespacePlan) map[string]any {
 		return nil
 	}
 	meta := map[string]any{"uid": p.Namespace.UID}
+	for key := range labels {
+		if tree.BoundsSecurity(key) { // an administrator may set another value right now
+			meta["resourceVersion"] = p.Namespace.ResourceVersion
+		}
+	}
 	if len(labels) > 0 {
 		meta["labels"] = labels
 	}

@@ -51,6 +51,8 @@ func removal(at world.CopyRef, p *world.CopyPlan) (out brake.Removal, ok bool) {
 	switch {
 	case p.Mode == hncv1alpha2.ModeRemove:
 		out.Cause = brake.KindRemoved
+	case p.Unsafe:
+		out.Cause = brake.Unsafe
 	case p.Explained:
 		out.Cause = brake.SourceDeleted
 	}

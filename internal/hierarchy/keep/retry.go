@@ -92,6 +92,6 @@ func (k *Keeper) stays(i item, err error) {
 		}
 		o := &metav1.PartialObjectMetadata{ObjectMeta: p.Have.ObjectMeta}
 		o.SetGroupVersionKind(i.kind.WithVersion(p.Kind.Resource.Version))
-		k.o.Events.Eventf(o, nil, corev1.EventTypeWarning, hncv1alpha2.EventCannotUpdate, "Delete", "it is a copy of what is not there any more, and cannot go: %v", err)
+		k.o.Events.Eventf(o, nil, corev1.EventTypeWarning, hncv1alpha2.EventCannotUpdate, "Delete", "this copy is not to be here any more, and cannot go: %v", err)
 	}
 }

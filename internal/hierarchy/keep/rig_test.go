@@ -21,6 +21,7 @@ import (
 type known struct {
 	everything world.Dirty
 	copies     map[world.CopyRef]*world.CopyPlan
+	bound      map[world.CopyRef][]world.CopyRef
 	namespaces map[string]*world.NamespacePlan
 	anchors    map[world.Ref]*world.AnchorPlan
 	config     *world.ConfigPlan
@@ -29,6 +30,7 @@ type known struct {
 func (w *known) Everything() world.Dirty                                           { return w.everything }
 func (w *known) Copy(at world.CopyRef) *world.CopyPlan                             { return w.copies[at] }
 func (w *known) Wrote(world.CopyRef, *metav1.PartialObjectMetadata, *world.Source) {}
+func (w *known) Bound(role world.CopyRef) []world.CopyRef                          { return w.bound[role] }
 func (w *known) Source(world.CopyRef) *world.SourcePlan                            { return nil }
 func (w *known) Namespace(name string) *world.NamespacePlan                        { return w.namespaces[name] }
 func (w *known) Anchor(at world.Ref) *world.AnchorPlan                             { return w.anchors[at] }

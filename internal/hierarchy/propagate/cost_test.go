@@ -29,7 +29,7 @@ func TestWeakPoint15_findingTheSourceOfACopyLooksAtNoOther(t *testing.T) {
 		}
 		s = s.With(rules.NewSource(propagate.Object{Kind: secret, Namespace: "a", Name: "x"}))
 		return testing.AllocsPerRun(100, func() {
-			if v := s.Decide(in, propagate.Key{Kind: secret, Name: "x"}, "c"); v.Action != propagate.Copy {
+			if v := s.Decide(in, propagate.Key{Kind: secret, Name: "x"}, "c", nil); v.Action != propagate.Copy {
 				t.Fatalf("got %v", v)
 			}
 		})

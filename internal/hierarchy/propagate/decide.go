@@ -29,14 +29,17 @@ const (
 // Verdict is what should become of the object of a key in a namespace.
 type Verdict struct {
 	Action Action
-	// Source that is to be copied, or that is held.
+	// Source that is to be copied, or that is held or withheld.
 	Source *Source
+	// Reason is why a RoleBinding is withheld; "" for everything else.
+	Reason Reason
 }
 
 // Decide says what should become of the object of a key in a namespace. Of several
 // sources above it the top-most that is eligible wins, and takes the place of a
-// source in the namespace itself.
-func (s *Sources) Decide(t *tree.Tree, k Key, namespace string) Verdict {
+// source in the namespace itself. A RoleBinding that refers to a Role is withheld
+// where it would not grant what its source grants.
+func (s *Sources) Decide(t *tree.Tree, k Key, namespace string, roles Roles) Verdict {
 	o := t.Get(namespace)
 	mode := s.rules.Mode(k.Kind)
 	switch {
@@ -49,6 +52,8 @@ func (s *Sources) Decide(t *tree.Tree, k Key, namespace string) Verdict {
 	switch {
 	case source == nil:
 		return Verdict{Action: Remove}
+	case source.Role != "": // also if it is held: nobody keeps a copy that way when its Role goes
+		return s.bind(t, source, namespace, roles)
 	case source.Held:
 		return Verdict{Action: Leave, Source: source}
 	}

@@ -21,6 +21,8 @@ import (
 )
 
 var (
+	role, roleBinding = RoleKind, RoleBindingKind
+
 	secret    = schema.GroupKind{Kind: "Secret"}
 	configMap = schema.GroupKind{Kind: "ConfigMap"}
 )
@@ -44,11 +46,14 @@ func object(kind schema.GroupKind, says ...string) Object {
 	return o
 }
 
+// noRoles is a cache without Roles.
+func noRoles(string, string) Role { return Role{} }
+
 // copies are the namespaces with a copy, each with the namespace of its source.
 func copies(s *Sources, t *tree.Tree, k Key) string {
 	var out []string
 	for _, name := range t.Names() {
-		if v := s.Decide(t, k, name); v.Action == Copy {
+		if v := s.Decide(t, k, name, noRoles); v.Action == Copy {
 			out = append(out, name+":"+v.Source.Namespace)
 		}
 	}
@@ -258,7 +263,7 @@ func TestDecide_leavesOrRemoves(t *testing.T) {
 			t.Parallel()
 			r := Rules{Modes: map[schema.GroupKind]hncv1alpha2.SynchronizationMode{secret: tt.mode}}
 			s := NewSources(r).With(r.NewSource(tt.o))
-			if got := s.Decide(treetest.Make(t, tt.tree), Key{secret, "x"}, "b").Action; got != tt.want {
+			if got := s.Decide(treetest.Make(t, tt.tree), Key{secret, "x"}, "b", noRoles).Action; got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})

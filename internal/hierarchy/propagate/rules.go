@@ -28,13 +28,14 @@ type Rules struct {
 	Modes map[schema.GroupKind]hncv1alpha2.SynchronizationMode
 }
 
+// The kinds that are always copied.
 var (
-	role        = schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"}
-	roleBinding = schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}
+	RoleKind        = schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"}
+	RoleBindingKind = schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}
 )
 
 // Enforced says whether a kind is always copied, and cannot be configured.
-func Enforced(kind schema.GroupKind) bool { return kind == role || kind == roleBinding }
+func Enforced(kind schema.GroupKind) bool { return kind == RoleKind || kind == RoleBindingKind }
 
 // Mode in which a kind is treated, which is one of the four.
 func (r Rules) Mode(kind schema.GroupKind) hncv1alpha2.SynchronizationMode {
@@ -71,6 +72,8 @@ type Object struct {
 	Finalizers bool
 	// BindsRootSync reports whether the object is a RoleBinding for a RootSync's service account.
 	BindsRootSync bool
+	// Role is the name of the Role that a RoleBinding refers to; "" if it refers to a ClusterRole.
+	Role string
 }
 
 // Describe is what counts of an object in a namespace.
@@ -78,7 +81,7 @@ func Describe(kind schema.GroupKind, namespace string, u *unstructured.Unstructu
 	kindOfSecret, _, _ := unstructured.NestedString(u.Object, "type")
 	return Object{
 		Kind: kind, Namespace: namespace, Name: u.GetName(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
-		Type: kindOfSecret, Finalizers: len(u.GetFinalizers()) > 0, BindsRootSync: kind == roleBinding && bindsRootSync(u),
+		Type: kindOfSecret, Finalizers: len(u.GetFinalizers()) > 0, BindsRootSync: kind == RoleBindingKind && bindsRootSync(u), Role: BoundRole(kind, u),
 	}
 }
 

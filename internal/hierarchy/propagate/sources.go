@@ -36,13 +36,15 @@ type Source struct {
 	Held bool
 	// Restored reports whether the object was a copy when it was backed up. A source above it overwrites it.
 	Restored bool
+	// Role is the name of the Role that a RoleBinding refers to; "" if it refers to a ClusterRole, and for other kinds.
+	Role string
 
 	exceptions Exceptions
 }
 
 // NewSource reads an object.
 func (r Rules) NewSource(o Object) *Source {
-	s := &Source{Key: Key{o.Kind, o.Name}, Namespace: o.Namespace, Held: o.Finalizers, Restored: o.Restored(), Excluded: r.neverCopied(o)}
+	s := &Source{Key: Key{o.Kind, o.Name}, Namespace: o.Namespace, Held: o.Finalizers, Restored: o.Restored(), Role: o.Role, Excluded: r.neverCopied(o)}
 	s.exceptions, s.Problem = ParseExceptions(o.Annotations)
 	return s
 }

@@ -71,7 +71,7 @@ func compare(t *testing.T, made *tree.Tree, s *Sources, plain map[place]*Source)
 			if plain[place{namespace, name}] != nil {
 				in = append(in, Key{role, name})
 			}
-			if got := s.Decide(made, Key{role, name}, namespace).Source; got != want {
+			if got := s.Decide(made, Key{role, name}, namespace, noRoles).Source; got != want {
 				t.Fatalf("the source of %s in %s is %v, want %v", name, namespace, got, want)
 			}
 			if got := s.Get(Key{role, name}, namespace); got != plain[place{namespace, name}] {
@@ -116,7 +116,7 @@ func BenchmarkNewChild(b *testing.B) {
 		}
 		decided := 0
 		for _, k := range s.Into(now, "new") {
-			if s.Decide(now, k, "new").Action == Copy {
+			if s.Decide(now, k, "new", noRoles).Action == Copy {
 				decided++
 			}
 		}
@@ -135,7 +135,7 @@ func BenchmarkOneSource(b *testing.B) {
 		o.Namespace, o.Name = "root", "role-7"
 		now, copied := s.With(r.NewSource(o)), 0
 		for _, name := range base.Descendants("root") {
-			if now.Decide(base, Key{role, "role-7"}, name).Action == Copy {
+			if now.Decide(base, Key{role, "role-7"}, name, noRoles).Action == Copy {
 				copied++
 			}
 		}

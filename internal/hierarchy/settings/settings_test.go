@@ -100,6 +100,8 @@ func TestValidate(t *testing.T) {
 		{name: "a name that no namespace has", config: "{excludedNamespaces: [Kube]}", want: "hierarchy.excludedNamespaces[0]"},
 		{name: "an expression that is none", config: `{includedNamespaces: "("}`, want: "hierarchy.includedNamespaces"},
 		{name: "labels of HNC cannot be managed", config: `{managedLabels: [a, '.*']}`, want: "hierarchy.managedLabels[1]"},
+		{name: "nor can those of PodSecurity", config: `{managedLabels: ['pod-security\.kubernetes\.io/.*']}`, want: "hierarchy.managedLabels[0]"},
+		{name: "nor can annotations that bound where pods run", config: `{managedAnnotations: [a, 'scheduler.alpha.kubernetes.io/node-selector']}`, want: "hierarchy.managedAnnotations[1]"},
 		{name: "a reserved name that is none", config: `{reservedNamespaces: [a, "B"]}`, want: "hierarchy.reservedNamespaces[1]"},
 		{name: "a label without a value", config: `{uncopiedLabels: [a]}`, want: "hierarchy.uncopiedLabels[0]"},
 		{name: "a key that is none", config: `{strippedLabels: ["a b"]}`, want: "hierarchy.strippedLabels[0]"},

@@ -91,3 +91,22 @@ func BenchmarkApply_moveRoot(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkApply_manyLabels changes one label of a namespace with many, which has ten children.
+func BenchmarkApply_manyLabels(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 30_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			now, _ := (&tree.Tree{}).Apply(build(11, func(int) int { return 0 })...)
+			objects := make([]*tree.Object, 2)
+			for i := range objects {
+				objects[i] = &tree.Object{Labels: map[string]string{"turn": fmt.Sprint(i)}}
+				for l := range n {
+					objects[i].Labels[fmt.Sprintf("example.com/label-%d", l)] = "x"
+				}
+			}
+			for i := 0; b.Loop(); i++ {
+				now, _ = now.Apply(tree.SetNamespace(name(0), objects[i%2]))
+			}
+		})
+	}
+}

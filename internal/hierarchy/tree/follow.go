@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
 // outcome works out what follows for a namespace.
@@ -32,6 +33,11 @@ func (d *draft) outcome(name string, n *node, l *line) *Outcome {
 	o.Spec = d.spec(name, n)
 	o.Children = n.children
 	o.Labels, o.Annotations = d.labels(n, l), d.annotations(n, l)
+	if s := n.podSecurity(l.up); s.follows {
+		maps.DeleteFunc(o.Labels, func(k, _ string) bool { return strings.HasPrefix(k, PodSecurityPrefix) })
+		maps.Copy(o.Labels, s.labels)
+		o.Annotations[v1alpha1.InheritedPodSecurityAnnotation] = s.record
+	}
 	o.Conditions = d.conditions(name, l, o)
 	return o
 }

@@ -25,13 +25,15 @@ type line struct {
 	cascading bool
 	// labels and annotations that this namespace sets for itself and those below.
 	labels, annotations map[string]string
+	// podSecurity are the PodSecurity labels that this namespace should have.
+	podSecurity map[string]string
 	// trusted are the depths in the tree labels of an external namespace, by name.
 	trusted map[string]int
 }
 
 func (l *line) equal(m *line) bool {
 	return m != nil && l.name == m.name && l.up == m.up && l.cycle == m.cycle && l.haltedBy == m.haltedBy && l.cascading == m.cascading &&
-		maps.Equal(l.labels, m.labels) && maps.Equal(l.annotations, m.annotations) && maps.Equal(l.trusted, m.trusted)
+		maps.Equal(l.labels, m.labels) && maps.Equal(l.annotations, m.annotations) && maps.Equal(l.podSecurity, m.podSecurity) && maps.Equal(l.trusted, m.trusted)
 }
 
 // line is what a namespace hands down, nil if it cannot be a parent. It is the
@@ -59,6 +61,7 @@ func (d *draft) line(name string, n *node) *line {
 		l.haltedBy = l.up.haltedBy
 		l.cascading = l.cascading || l.up.cascading
 	}
+	l.podSecurity = n.podSecurity(l.up).labels
 	if l.equal(n.line) {
 		return n.line
 	}

@@ -152,8 +152,46 @@ func (w *world) outcome(name string) *tree.Outcome {
 		maps.DeleteFunc(out.Annotations, func(k, _ string) bool { return w.settings.ManagedAnnotation.Has(k) })
 		w.inherit(out, chain)
 	}
+	if labels, record, follows := w.podSecurity(name); follows {
+		maps.DeleteFunc(out.Labels, func(k, _ string) bool { return strings.HasPrefix(k, "pod-security.kubernetes.io/") })
+		maps.Copy(out.Labels, labels)
+		out.Annotations["holdfast.dev/inherited-pod-security"] = record
+	}
 	out.Conditions = w.conditions(name, out)
 	return out
+}
+
+// podSecurity knows two labels.
+func (w *world) podSecurity(name string) (labels map[string]string, record string, follows bool) {
+	o, labels := w.objects[name], map[string]string{}
+	var above map[string]string
+	text, recorded := o.Annotations["holdfast.dev/inherited-pod-security"]
+	if chain := w.chain(name); len(chain) > 1 && recorded && w.sub(name) != "" {
+		above, _, _ = w.podSecurity(chain[1])
+		follows = true
+	}
+	var out []string
+	for _, short := range []string{"enforce", "warn"} {
+		key := "pod-security.kubernetes.io/" + short
+		value, has := o.Labels[key]
+		ours := !has
+		for _, pair := range strings.Split(text, ",") {
+			ours = ours || pair == short+"="+value
+		}
+		switch inherits, ok := above[key]; {
+		case has && !(follows && ours):
+			labels[key] = value
+			for _, pair := range strings.Split(text, ",") {
+				if strings.HasPrefix(pair, short+"=") {
+					out = append(out, pair)
+				}
+			}
+		case ok:
+			labels[key] = inherits
+			out = append(out, short+"="+inherits)
+		}
+	}
+	return labels, strings.Join(out, ","), follows
 }
 
 func (w *world) inherit(out *tree.Outcome, chain []string) {

@@ -16,8 +16,9 @@ type (
 // change it any more.
 type Object struct {
 	Labels map[string]string
-	// Annotations are those of HNC and those that the Settings let be managed; the
-	// others may be left out, and then stay out of what follows.
+	// Annotations are those of HNC, those that the Settings let be managed, and
+	// v1alpha1.InheritedPodSecurityAnnotation; the others may be left out, and then
+	// stay out of what follows.
 	Annotations map[string]string
 	// Terminating says that the namespace is being deleted.
 	Terminating bool

@@ -45,6 +45,12 @@ func (d dice) object() *tree.Object {
 	if d.IntN(2) == 0 {
 		o.Annotations["hnc.x-k8s.io/subnamespace-of"] = d.name()
 	}
+	if d.IntN(3) > 0 {
+		o.Annotations["holdfast.dev/inherited-pod-security"] = one(d, "", "", "enforce=baseline", "enforce=restricted,warn=baseline", "?")
+	}
+	for range d.IntN(3) {
+		o.Labels["pod-security.kubernetes.io/"+one(d, "enforce", "warn")] = one(d, "baseline", "restricted")
+	}
 	if d.IntN(4) == 0 {
 		o.Annotations["hnc.x-k8s.io/managed-by"] = one(d, "", "hnc.x-k8s.io", "somebody")
 	}

@@ -46,16 +46,20 @@ func CompileKeys(expressions []string) (Keys, error) {
 		if r.MatchString(hncv1alpha2.GroupName) {
 			return nil, fmt.Errorf("managed keys %q: matches %s, whose keys say where a namespace stands", e, hncv1alpha2.GroupName)
 		}
+		if bound := namesBound(e); bound != "" {
+			return nil, fmt.Errorf("managed keys %q: names %s, which bounds what the users of a namespace may do, and whoever may write "+
+				"a HierarchyConfiguration could set it: remove it here, and label or annotate the Namespaces", e, bound)
+		}
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-// Has reports whether the set contains a key. It never contains keys of HNC and of Holdfast, whatever the expressions
-// match: Holdfast writes to Namespaces what users write into a HierarchyConfiguration, and the policies let it write
-// marks.
+// Has reports whether the set contains a key. It never contains keys of HNC and of Holdfast, nor those that bound what
+// users may do, whatever the expressions match: Holdfast writes to Namespaces what users write into a
+// HierarchyConfiguration, and the policies let it write marks.
 func (k Keys) Has(key string) bool {
-	if OfHNC(key) || strings.HasPrefix(key, v1alpha1.GroupName+"/") {
+	if OfHNC(key) || strings.HasPrefix(key, v1alpha1.GroupName+"/") || BoundsSecurity(key) {
 		return false
 	}
 	for _, r := range k {

@@ -95,6 +95,9 @@ func (s *state) seenCopy(from inventory.ObjectSource, c *Copy, b *batch) {
 		return
 	}
 	k := propagate.Key{Kind: kind.GroupKind(), Name: c.Name}
+	if !sameRole(s.copies[k][c.Namespace], c) {
+		b.roles.Insert(CopyRef{k, c.Namespace})
+	}
 	if s.dropSource(k, c.Namespace) { // it has become a copy
 		s.sources = s.sources.Without(k, c.Namespace)
 		b.changedSource(k, c.Namespace)
@@ -128,7 +131,7 @@ func (s *state) seenSource(from inventory.ObjectSource, u *unstructured.Unstruct
 	if s.dropCopy(k, namespace) { // it is no copy any more
 		b.copies.Insert(CopyRef{k, namespace})
 	}
-	o := &Source{Object: u}
+	o := &Source{Object: u, Role: propagate.BoundRole(k.Kind, u), Rules: propagate.RulesOf(k.Kind, u)}
 	var err error
 	if o.Digest, err = s.sources.Rules().Digest(u); err != nil {
 		ctrl.Log.WithName("hierarchy").Error(err, "An object cannot be copied")
@@ -178,6 +181,7 @@ func (s *state) goneObject(from inventory.ObjectSource, o metav1.Object, missed 
 	}
 	if s.dropCopy(k, namespace) {
 		b.copies.Insert(CopyRef{k, namespace})
+		b.roles.Insert(CopyRef{k, namespace})
 	}
 	if !s.dropSource(k, namespace) {
 		return
@@ -200,6 +204,9 @@ func (s *state) syncedNow(from inventory.ObjectSource, b *batch) {
 		if !kind.synced {
 			kind.synced = true
 			b.kinds.Insert(kind.GroupKind())
+			if kind.GroupKind() == propagate.RoleKind {
+				b.kinds.Insert(propagate.RoleBindingKind)
+			}
 			b.config, b.synced = true, true
 		}
 		return
@@ -254,7 +261,7 @@ func (s *state) rebuild(b *batch) {
 		for namespace, o := range in {
 			// Whoever holds the one from before goes on with that.
 			if digest, err := rules.Digest(o.Object); err == nil && digest != o.Digest {
-				o = &Source{Object: o.Object, Digest: digest}
+				o = &Source{Object: o.Object, Digest: digest, Role: o.Role, Rules: o.Rules}
 				in[namespace] = o
 			}
 			s.sources = s.sources.With(rules.NewSource(describe(k.Kind, o.Object)))

@@ -54,6 +54,7 @@ type batch struct {
 	anchors    sets.Set[Ref]
 	sources    sets.Set[CopyRef] // namespaces and keys of sources that changed
 	copies     sets.Set[CopyRef]
+	roles      sets.Set[CopyRef]          // copies of Roles that changed
 	kinds      sets.Set[schema.GroupKind] // of which all may be wrong
 	all        bool
 	config     bool
@@ -64,7 +65,7 @@ type batch struct {
 func newBatch() *batch {
 	return &batch{
 		namespaces: sets.New[string](), anchors: sets.New[Ref](), sources: sets.New[CopyRef](),
-		copies: sets.New[CopyRef](), kinds: sets.New[schema.GroupKind](),
+		copies: sets.New[CopyRef](), roles: sets.New[CopyRef](), kinds: sets.New[schema.GroupKind](),
 	}
 }
 
@@ -103,6 +104,10 @@ func (s *state) settle(b *batch) Dirty {
 		for _, below := range s.tree.Descendants(at.Namespace) {
 			d.Copies.Insert(CopyRef{at.Key, below})
 		}
+		s.followRole(at, false, &d)
+	}
+	for at := range b.roles {
+		s.followRole(at, true, &d)
 	}
 	for kind := range b.kinds {
 		s.allOfKind(kind, &d)
@@ -121,7 +126,7 @@ func (s *state) settle(b *batch) Dirty {
 // become known: they are nearly all that there are, and none of them waits to go.
 func (s *state) atFirst(d *Dirty) {
 	for _, k := range s.kinds {
-		if kind := k.GroupKind(); k.synced && !s.once.Has(kind) {
+		if kind := k.GroupKind(); s.ready(k) && !s.once.Has(kind) {
 			s.once.Insert(kind)
 			maps.DeleteFunc(d.Copies, func(at CopyRef, _ sets.Empty) bool { return at.Kind == kind && s.inOrder(at) })
 		}
@@ -131,9 +136,11 @@ func (s *state) atFirst(d *Dirty) {
 // inOrder says whether a copy is as it should be: most that the watch tells of are,
 // since they have just been written. One that may be because its source or its place
 // has changed is looked at all the same: it may have waited to go.
-func (s *state) inOrder(at CopyRef) bool {
+func (s *state) inOrder(at CopyRef) bool { return s.follows(at, s.decide(at)) }
+
+// follows reports whether there is the copy that a verdict asks for.
+func (s *state) follows(at CopyRef, v propagate.Verdict) bool {
 	have := s.copies[at.Key][at.Namespace]
-	v := s.sources.Decide(s.tree, at.Key, at.Namespace)
 	if have == nil || v.Action != propagate.Copy || v.Source.Namespace != have.From {
 		return false
 	}
@@ -295,12 +302,12 @@ func (s *state) allOfKind(kind schema.GroupKind, d *Dirty) {
 	}
 }
 
-// dropUnsynced leaves out kinds of which not all is known yet: what is missing of
-// those may not have been seen.
+// dropUnsynced leaves out kinds of which not all is known yet, or not all that their
+// copies depend on: what is missing of those may not have been seen.
 func (s *state) dropUnsynced(d *Dirty) {
 	ready := map[schema.GroupKind]bool{}
 	for _, k := range s.kinds {
-		ready[k.GroupKind()] = k.synced
+		ready[k.GroupKind()] = s.ready(k)
 	}
 	for c := range d.Copies {
 		if !ready[c.Kind] {

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
@@ -46,6 +47,8 @@ type Copy struct {
 	// From is the namespace of its source.
 	From   string
 	Digest propagate.Digest
+	// Role is the name of the Role that a RoleBinding refers to, and Rules the digest of the rules of a Role.
+	Role, Rules string
 	// HasStatus says that there is more in it than a copy has.
 	HasStatus bool
 
@@ -96,7 +99,11 @@ func typed[T metav1.Object](u *unstructured.Unstructured, into T) metav1.Object 
 
 func copyOf(u *unstructured.Unstructured) *Copy {
 	_, hasStatus := u.Object["status"]
-	c := &Copy{ObjectMeta: identity(u), From: u.GetLabels()[hncv1alpha2.LabelInheritedFrom], HasStatus: hasStatus}
+	kind := u.GroupVersionKind().GroupKind()
+	c := &Copy{
+		ObjectMeta: identity(u), From: u.GetLabels()[hncv1alpha2.LabelInheritedFrom], HasStatus: hasStatus,
+		Role: propagate.BoundRole(kind, u), Rules: propagate.RulesOf(kind, u),
+	}
 	var err error
 	if c.Digest, err = propagate.DigestOf(u); err != nil {
 		ctrl.Log.WithName("hierarchy").Error(err, "A copy cannot be compared") // it is written again
@@ -125,7 +132,7 @@ func describe(kind schema.GroupKind, u *unstructured.Unstructured) propagate.Obj
 func treeObject(ns *corev1.Namespace, managed tree.Keys) *tree.Object {
 	o := &tree.Object{Labels: ns.Labels, Terminating: ns.DeletionTimestamp != nil}
 	for key, value := range ns.Annotations {
-		if strings.HasPrefix(key, hncv1alpha2.GroupName+"/") || managed.Has(key) {
+		if strings.HasPrefix(key, hncv1alpha2.GroupName+"/") || key == v1alpha1.InheritedPodSecurityAnnotation || managed.Has(key) {
 			if o.Annotations == nil {
 				o.Annotations = map[string]string{}
 			}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
@@ -55,6 +56,8 @@ type CopyPlan struct {
 	// its source, or changed it so that it is not to be copied there any more. While
 	// the trees may be others than those that are known nothing is explained.
 	Explained bool
+	// Unsafe reports that a copy of a RoleBinding that is to be removed grants, or soon grants, what its source does not.
+	Unsafe bool
 	// SourceGoing says that the namespace above that the copy comes from is being
 	// deleted, with all that is in it.
 	SourceGoing bool
@@ -83,11 +86,11 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 	switch {
 	case kind == nil:
 		return &CopyPlan{Verdict: propagate.Verdict{Action: propagate.Leave}}
-	case !kind.synced:
+	case !s.ready(kind):
 		return nil
 	}
 	p := &CopyPlan{
-		Verdict: s.sources.Decide(s.tree, at.Key, at.Namespace), Mode: kind.mode, Kind: kind.Kind, Rules: s.sources.Rules(),
+		Verdict: s.decide(at), Mode: kind.mode, Kind: kind.Kind, Rules: s.sources.Rules(),
 		Have: s.copies[at.Key][at.Namespace], Instead: s.objects[at.Key][at.Namespace],
 	}
 	p.Copies, p.Brake = s.total, s.settings.Brake
@@ -95,7 +98,8 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 		p.From = s.objects[at.Key][p.Source.Namespace]
 	}
 	if p.Have != nil {
-		p.Explained = p.Have.explained && len(s.blind) == 0
+		p.Unsafe = s.unsafe(p.Verdict, p.Have)
+		p.Explained = s.explained(p.Verdict, p.Have) && len(s.blind) == 0
 		above := s.tree.Get(p.Have.From)
 		p.SourceGoing = above != nil && above.Terminating && s.tree.IsAncestor(p.Have.From, at.Namespace)
 	}
@@ -103,22 +107,32 @@ func (w *World) Copy(at CopyRef) *CopyPlan {
 }
 
 // Wrote takes in that a copy of a source was written, so that what the watch tells
-// later is no news.
+// later is no news. RoleBindings that wait for a copied Role are added right away.
 func (w *World) Wrote(at CopyRef, o *metav1.PartialObjectMetadata, from *Source) {
-	c := &Copy{ObjectMeta: identity(o), From: from.Object.GetNamespace(), Digest: from.Digest, wrote: true}
+	c := &Copy{ObjectMeta: identity(o), From: from.Object.GetNamespace(), Digest: from.Digest, Role: from.Role, Rules: from.Rules, wrote: true}
+	if d := w.wrote(at, c); len(d.Copies) > 0 {
+		w.o.Changed(d)
+	}
+}
+
+func (w *World) wrote(at CopyRef, c *Copy) Dirty {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	d := Dirty{Copies: sets.New[CopyRef]()}
 	s := w.state
-	if s == nil {
-		return
+	if s == nil || s.kindOf(at.Kind) == nil || s.ended.uids.Has(c.UID) {
+		return d
 	}
-	if s.kindOf(at.Kind) == nil || s.ended.uids.Has(c.UID) {
-		return
-	}
-	if before := s.copies[at.Key][at.Namespace]; before != nil && !resourceversion.Newer(c.ResourceVersion, before.ResourceVersion) {
-		return
+	before := s.copies[at.Key][at.Namespace]
+	if before != nil && !resourceversion.Newer(c.ResourceVersion, before.ResourceVersion) {
+		return d
 	}
 	s.putCopy(at.Key, c)
+	if !sameRole(before, c) {
+		s.followRole(at, true, &d)
+		s.dropUnsynced(&d)
+	}
+	return d
 }
 
 // NamespacePlan is what is known of a namespace.
@@ -177,6 +191,8 @@ func (w *World) Namespace(name string) *NamespacePlan {
 type SourcePlan struct {
 	Object *unstructured.Unstructured
 	*propagate.Source
+	// Withheld are the namespaces to which a RoleBinding is not copied because of its Role, in order.
+	Withheld []Withheld
 }
 
 // Source says what is known of one; nil if there is none.
@@ -191,7 +207,7 @@ func (w *World) Source(at CopyRef) *SourcePlan {
 	if source == nil {
 		return nil
 	}
-	return &SourcePlan{s.objects[at.Key][at.Namespace].Object, source}
+	return &SourcePlan{s.objects[at.Key][at.Namespace].Object, source, s.withheld(source)}
 }
 
 // AnchorPlan is what is known of an anchor.
@@ -226,7 +242,7 @@ func (w *World) Anchor(at Ref) *AnchorPlan {
 	}
 	if p.State == hncv1alpha2.AnchorMissing {
 		born, _ := s.tree.Apply(tree.SetNamespace(at.Name, &tree.Object{
-			Annotations: map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: at.Namespace},
+			Annotations: map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: at.Namespace, v1alpha1.InheritedPodSecurityAnnotation: ""},
 		}))
 		p.Born = born.Get(at.Name)
 	}

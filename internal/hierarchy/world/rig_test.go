@@ -33,17 +33,24 @@ type rig struct {
 	objects map[string]*unstructured.Unstructured
 }
 
-var roles = inventory.Kind{
-	Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, Kind: "Role", Namespaced: true,
-	Verbs: []string{"list", "watch", "create", "update", "delete"},
+var (
+	roles        = rbac("roles", "Role")
+	roleBindings = rbac("rolebindings", "RoleBinding")
+)
+
+func rbac(resource, kind string) inventory.Kind {
+	return inventory.Kind{
+		Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}, Kind: kind, Namespaced: true,
+		Verbs: []string{"list", "watch", "create", "update", "delete"},
+	}
 }
 
 // newRig is one that knows what there is of everything, which is nothing, and has
-// Roles copied.
+// Roles and RoleBindings copied.
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	c := loaded(t)
-	r := &rig{t: t, kinds: inventory.NewSnapshot([]inventory.Kind{roles}), objects: map[string]*unstructured.Unstructured{}}
+	r := &rig{t: t, kinds: inventory.NewSnapshot([]inventory.Kind{roles, roleBindings}), objects: map[string]*unstructured.Unstructured{}}
 	r.World = New(Options{
 		Kinds:    func() *inventory.Snapshot { return r.kinds },
 		Settings: func(more []string) (settings.Settings, error) { return settings.New(c, "holdfast-system", more) },
@@ -58,7 +65,7 @@ func newRig(t *testing.T) *rig {
 		for _, crd := range []inventory.ObjectSource{configCRD, anchorCRD} {
 			s.seen(crd, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd.Name, UID: types.UID(crd.Name)}}, b)
 		}
-		for _, from := range append(slices.Clone(base), r.source()) {
+		for _, from := range append(slices.Clone(base), r.source(), r.sourceOf(roleBindings)) {
 			s.syncedNow(from, b)
 		}
 	})
@@ -72,9 +79,11 @@ func (r *rig) do(e event) {
 }
 
 // source is where Roles come from.
-func (r *rig) source() (of inventory.ObjectSource) {
+func (r *rig) source() inventory.ObjectSource { return r.sourceOf(roles) }
+
+func (r *rig) sourceOf(kind inventory.Kind) (of inventory.ObjectSource) {
 	for of = range r.state.kinds {
-		if of.Resource == roles.Resource {
+		if of.Resource == kind.Resource {
 			return of
 		}
 	}
@@ -86,6 +95,9 @@ func (r *rig) source() (of inventory.ObjectSource) {
 //	ns a x=1        there is a namespace with a label
 //	parent b=a      the HierarchyConfiguration of b says a
 //	role a/x k=v    there is a source with an annotation propagate.hnc.x-k8s.io/k
+//	rb a/x k=v      there is a RoleBinding that refers to the Role x, with such an annotation
+//	bind b/x<a      there is a copy of that
+//	unbind b/x      somebody deletes a RoleBinding or a copy of one
 //	copy b/x<a      there is a copy of it
 //	delete a/x      somebody deletes a source or a copy
 //	miss a/x        it is missing from a list
@@ -116,14 +128,24 @@ func (r *rig) one(s *state, b *batch, words []string) {
 		u.SetAnnotations(pairs(more, "propagate.hnc.x-k8s.io/"))
 		r.objects[what] = u
 		s.seen(r.source(), u, b)
+	case "rb":
+		u := r.object(what)
+		u.SetKind("RoleBinding")
+		u.Object["roleRef"] = map[string]any{"kind": "Role", "name": "x"}
+		u.SetAnnotations(pairs(more, "propagate.hnc.x-k8s.io/"))
+		r.objects["rb "+what] = u
+		s.seen(r.sourceOf(roleBindings), u, b)
 	case "copy":
-		place, from, _ := strings.Cut(what, "<")
-		namespace, name, _ := strings.Cut(place, "/")
-		u := s.sources.Rules().Copied(r.objects[from+"/"+name], namespace)
-		r.turn++
-		u.SetResourceVersion(strconv.Itoa(r.turn))
-		u.SetUID(types.UID("copy in " + namespace))
-		s.seen(r.source(), copyOf(u), b)
+		s.seen(r.source(), r.copied(s, what, ""), b)
+	case "bind":
+		s.seen(r.sourceOf(roleBindings), r.copied(s, what, "rb "), b)
+	case "unbind":
+		namespace, name, _ := strings.Cut(what, "/")
+		var o metav1.Object = r.objects["rb "+what]
+		if c := s.copies[binding(name)][namespace]; c != nil {
+			o = c
+		}
+		s.gone(r.sourceOf(roleBindings), o, false, b)
 	case "delete", "miss":
 		namespace, name, _ := strings.Cut(what, "/")
 		var o metav1.Object = r.objects[what]
@@ -134,6 +156,17 @@ func (r *rig) one(s *state, b *batch, words []string) {
 	default:
 		r.t.Fatalf("what is %q?", words)
 	}
+}
+
+// copied is a copy that b/x<a names, of an object whose key has a prefix.
+func (r *rig) copied(s *state, what, prefix string) *Copy {
+	place, from, _ := strings.Cut(what, "<")
+	namespace, name, _ := strings.Cut(place, "/")
+	u := s.sources.Rules().Copied(r.objects[prefix+from+"/"+name], namespace)
+	r.turn++
+	u.SetResourceVersion(strconv.Itoa(r.turn))
+	u.SetUID(types.UID(prefix + "copy in " + namespace))
+	return copyOf(u)
 }
 
 // object is a Role as it is now: each one has a version of its own.
@@ -160,6 +193,10 @@ func pairs(words []string, prefix string) map[string]string {
 }
 
 func role(name string) propagate.Key { return propagate.Key{Kind: roles.GroupKind(), Name: name} }
+
+func binding(name string) propagate.Key {
+	return propagate.Key{Kind: roleBindings.GroupKind(), Name: name}
+}
 
 // plan is that of a place for a copy.
 func (r *rig) plan(at string) *CopyPlan {

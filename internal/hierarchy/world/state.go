@@ -48,6 +48,8 @@ type state struct {
 	objects  map[propagate.Key]map[string]*Source
 	copies   map[propagate.Key]map[string]*Copy
 	copiesIn map[string]sets.Set[propagate.Key]
+	// boundSources are the RoleBindings that are no copies, and boundCopies those that are.
+	boundSources, boundCopies bound
 	// total is how many copies there are, and external how many namespaces whose
 	// labels are somebody else's.
 	total, external int
@@ -86,6 +88,8 @@ type Source struct {
 	Object *unstructured.Unstructured
 	// Digest is that of its copies.
 	Digest propagate.Digest
+	// Role is the name of the Role that a RoleBinding refers to, and Rules the digest of the rules of a Role.
+	Role, Rules string
 }
 
 func newState(s settings.Settings) *state {
@@ -96,7 +100,7 @@ func newState(s settings.Settings) *state {
 		synced:  sets.New[inventory.ObjectSource](), blind: sets.New[inventory.ObjectSource](), kinds: map[inventory.ObjectSource]*kind{},
 		once:    sets.New[schema.GroupKind](),
 		objects: map[propagate.Key]map[string]*Source{}, copies: map[propagate.Key]map[string]*Copy{},
-		copiesIn: map[string]sets.Set[propagate.Key]{}, definitions: map[inventory.ObjectSource]definition{},
+		copiesIn: map[string]sets.Set[propagate.Key]{}, boundSources: bound{}, boundCopies: bound{}, definitions: map[inventory.ObjectSource]definition{},
 	}
 }
 
@@ -123,13 +127,20 @@ func (s *state) putSource(k propagate.Key, namespace string, o *Source) {
 	if s.objects[k] == nil {
 		s.objects[k] = map[string]*Source{}
 	}
+	at := CopyRef{k, namespace}
+	if before := s.objects[k][namespace]; before != nil {
+		s.boundSources.drop(before.Role, at)
+	}
+	s.boundSources.add(o.Role, at)
 	s.objects[k][namespace] = o
 }
 
 func (s *state) dropSource(k propagate.Key, namespace string) (had bool) {
-	if _, had = s.objects[k][namespace]; !had {
+	before, had := s.objects[k][namespace]
+	if !had {
 		return false
 	}
+	s.boundSources.drop(before.Role, CopyRef{k, namespace})
 	dropFrom(s.objects, k, namespace)
 	return true
 }
@@ -141,18 +152,24 @@ func (s *state) putCopy(k propagate.Key, c *Copy) {
 	if s.copiesIn[c.Namespace] == nil {
 		s.copiesIn[c.Namespace] = sets.New[propagate.Key]()
 	}
-	if s.copies[k][c.Namespace] == nil {
+	at := CopyRef{k, c.Namespace}
+	if before := s.copies[k][c.Namespace]; before == nil {
 		s.total++
+	} else {
+		s.boundCopies.drop(before.Role, at)
 	}
+	s.boundCopies.add(c.Role, at)
 	s.copies[k][c.Namespace] = c
 	s.copiesIn[c.Namespace].Insert(k)
 }
 
 func (s *state) dropCopy(k propagate.Key, namespace string) (had bool) {
-	if _, had = s.copies[k][namespace]; !had {
+	before, had := s.copies[k][namespace]
+	if !had {
 		return false
 	}
 	s.total--
+	s.boundCopies.drop(before.Role, CopyRef{k, namespace})
 	dropFrom(s.copies, k, namespace)
 	dropFrom(s.copiesIn, namespace, k)
 	return true
@@ -170,10 +187,10 @@ func dropFrom[A, B comparable, V any, M ~map[B]V](from map[A]M, a A, b B) {
 func (s *state) forget(gk schema.GroupKind) {
 	for k, in := range s.objects {
 		if k.Kind == gk {
-			for namespace := range in {
+			for namespace := range maps.Clone(in) {
 				s.sources = s.sources.Without(k, namespace)
+				s.dropSource(k, namespace)
 			}
-			delete(s.objects, k)
 		}
 	}
 	for k, in := range s.copies {
