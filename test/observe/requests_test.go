@@ -104,6 +104,7 @@ var labelled = map[string]string{
 
 // requests has one for each policy and each webhook, and some that nobody minds.
 func requests() []request {
+	const quotas = "hierarchicalresourcequotas.hnc.x-k8s.io"
 	const owner = `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"free","uid":"00000000-0000-0000-0000-000000000001"}]}}`
 	out := []request{
 		{name: "delete what a protection selects", by: "holdfast-deletion-protection", do: remove("v1", "ConfigMap", observed, "selected")},
@@ -111,6 +112,10 @@ func requests() []request {
 		{name: "delete what is in use", by: "holdfast-deletion-protection-while-used", do: remove("apps/v1", "ReplicaSet", observed, "used")},
 		{name: "give that an owner", by: "holdfast-deletion-protection-while-used-unprotect", do: patch("apps/v1", "ReplicaSet", observed, "used", owner)},
 		{name: "delete a namespace that holds something protected", by: "holdfast-deletion-contents", do: remove("v1", "Namespace", "", holder)},
+		{
+			name: "prepare the deletion of a definition without a look", by: "holdfast-deletion-unchecked",
+			do: patch("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", quotas, `{"metadata":{"annotations":{"`+v1alpha1.DeleteUncheckedAnnotation+`":"`+quotas+`"}}}`),
+		},
 		{name: "delete what its namespace protects by default", by: "holdfast-deletion-default", do: remove("v1", "ConfigMap", defaulting, "declared")},
 		{name: "delete the namespace that declares that", by: "holdfast-deletion-default-namespace", do: remove("v1", "Namespace", "", defaulting)},
 		{

@@ -155,7 +155,7 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 	if req.Resource.Resource == "namespaces" {
 		use = func() (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) }
 		if !contentsFree {
-			result = look.Namespace(ctx, h.o.Metadata, o.Name)
+			result = look.Namespace(ctx, h.o.Metadata, h.o.Client.CoreV1().PersistentVolumes(), o.Name)
 		}
 	} else {
 		kind, err := definedBy(req.OldObject.Raw)
