@@ -209,9 +209,11 @@ func (m *Marker) naming(s inventory.Source) (names []string) {
 	return m.o.Protections.Naming(src.kind.GroupKind())
 }
 
+// allSynced reports whether the objects of all kinds have been seen, but for kinds that are not served: their objects are
+// deleted with their definition alone, for which seenBelow is.
 func (m *Marker) allSynced() bool {
 	for _, s := range m.sources {
-		if !s.synced {
+		if !s.synced && !s.kind.Unserved {
 			return false
 		}
 	}

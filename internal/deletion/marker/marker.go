@@ -294,14 +294,15 @@ type difference struct {
 func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kinds != kinds {
+	served := m.kinds != kinds
+	if served {
 		m.servedAgain(m.kinds, kinds)
 		m.kinds, m.probes = kinds, map[schema.GroupResource]*probe{}
 		m.frontedAgain(nil)
 		for _, in := range m.overrides {
 			m.enqueueTarget(in.target)
 		}
-		for _, k := range m.known { // see unserved
+		for _, k := range m.known { // see seenBelow
 			if k.kind.Resource == inventory.CRDs {
 				m.queue.Add(targetOf(k))
 			}
@@ -322,6 +323,9 @@ func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
 		if _, ok := wanted[s]; !ok && m.replaced(s, wanted) {
 			d.stop = append(d.stop, s)
 		}
+	}
+	if served && m.bound() { // a kind for which it waited may not be served any more
+		m.tellBound()
 	}
 	return d
 }

@@ -73,10 +73,9 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	k := m.known[o.UID]
 	have, want := m.carried(o, k), m.wanted(kind, o, k)
 	if before, held := have[v1alpha1.HoldsProtectedMark]; held {
-		// What hangs below it may not have been seen yet. compare enqueues a definition whose kind is not served.
-		if seen := m.allSynced() && m.volumesSeen(); !seen || m.unserved(kind, o) {
+		if seen, soon := m.seenBelow(kind, o); !seen {
 			want[v1alpha1.HoldsProtectedMark] = before
-			if !seen {
+			if soon {
 				m.queue.AddAfter(t, calm)
 			}
 		}
@@ -242,14 +241,19 @@ func (m *Marker) holding(kind inventory.Kind, o *metav1.PartialObjectMetadata) c
 	return m.index.Below(o.UID, o.Namespace)
 }
 
-// unserved reports whether an object is a definition whose kind has not been served since this process started, so that
-// nobody can have seen its objects.
-func (m *Marker) unserved(kind inventory.Kind, o *metav1.PartialObjectMetadata) bool {
+// seenBelow reports whether everything that may hang below an object has been seen, and if not, whether it soon will be. Of
+// a definition that is its objects. They are deleted with it, also those of a kind that is not served: compare enqueues the
+// definition when that changes.
+func (m *Marker) seenBelow(kind inventory.Kind, o *metav1.PartialObjectMetadata) (seen, soon bool) {
 	if kind.Resource != inventory.CRDs {
-		return false
+		seen = m.allSynced() && m.volumesSeen()
+		return seen, !seen
 	}
 	defined, ok := m.kinds.ByResource(schema.ParseGroupResource(o.Name))
-	return !ok || !defined.CRD
+	if !ok || !defined.CRD {
+		return false, false
+	}
+	return m.seenAll(defined.GroupResource()), !defined.Unserved
 }
 
 // placeOf is the namespace as seen from which the contents of an object are
