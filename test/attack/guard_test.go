@@ -113,7 +113,8 @@ func TestM1_whoWritesDefinitionsDeletesNoProtectedCustomResources(t *testing.T) 
 
 	t.Run("a definition that is not served keeps its mark when Holdfast restarts", func(t *testing.T) {
 		r := &rig{story.On(t, e, r.Prefix)}
-		r.marked(v1alpha1.HoldsProtectedMark, "true", crd)
+		r.Consistently(func() string { return r.Run("get " + crd + " --show-labels").Stdout }, "3s", story.Slower).
+			Should(gomega.ContainSubstring(v1alpha1.HoldsProtectedMark + "=true"))
 		r.denied("1 protected object", "{crdop}", "delete "+crd)
 		r.denied(needsUnprotect, "{crdop}", "annotate "+crd, free)
 	})
@@ -146,6 +147,7 @@ func TestM1_whoWritesDefinitionsDeletesNoProtectedCustomResources(t *testing.T) 
 		r.denied(needsUnprotect, "{crdop}", "delete "+gadgets)
 		r.does("", "delete --dry-run=server "+gadgets)
 	})
+	t.Run("L1: the configuration is for who may unprotect", func(t *testing.T) { configurationIsForWhoMayUnprotect(t, &rig{story.On(t, e, r.Prefix)}) })
 	t.Run("M8: what cannot be decoded is deleted without admission", func(t *testing.T) { undecodable(t, &rig{story.On(t, e, r.Prefix)}) })
 }
 
@@ -338,19 +340,18 @@ func TestM9_protectedPodsMakeRoom(t *testing.T) {
 	}
 }
 
-// An editor of Holdfast's namespace wants to replace the configuration, or to keep others from changing it.
-func TestL1_theConfigurationIsForWhoMayUnprotect(t *testing.T) {
-	t.Parallel()
-	e := testkit.New(t, testkit.Options{}) // the tests that share a cluster have the configuration in a file
-	r := &rig{story.On(t, e, e.Namespace(t))}
+// configurationIsForWhoMayUnprotect is an editor of Holdfast's namespace who wants to replace the configuration, or to keep
+// others from changing it.
+func configurationIsForWhoMayUnprotect(t *testing.T, r *rig) {
 	r.editor("{sysed}", "holdfast-system")
 	const configuration, refused = "configmap/holdfast -n holdfast-system", "can turn every protection off"
-	for _, change := range []string{`{"immutable":true}`, `{"binaryData":{"a":"YQ=="}}`, `{"data":{"config.yaml":""}}`, `{"metadata":{"labels":{"holdfast.dev/deletion-protected":"Always"}}}`} {
+	const valid = "--from-literal=config.yaml=apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\n"
+	for _, change := range []string{`{"immutable":true}`, `{"binaryData":{"a":"YQ=="}}`, `{"data":{"other":""}}`, `{"metadata":{"labels":{"holdfast.dev/deletion-protected":"Always"}}}`} {
 		r.denied(refused, "{sysed}", "patch --type=merge "+configuration, "-p", change)
-		r.does("", "patch --dry-run=server --type=merge "+configuration, "-p", `{"binaryData":{"a":"YQ=="}}`)
+		r.does("", "patch --dry-run=server --type=merge "+configuration, "-p", change)
 	}
-	r.denied(refused, "{sysed}", "create configmap holdfast -n holdfast-system --from-literal=config.yaml=")
-	r.denied("already exists", "", "create configmap holdfast -n holdfast-system", "--from-literal=config.yaml=apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\n")
-	r.does("{sysed}", "create configmap other -n holdfast-system --from-literal=config.yaml=")
+	r.denied(refused, "{sysed}", "create configmap holdfast -n holdfast-system", valid)
+	r.denied("already exists", "", "create configmap holdfast -n holdfast-system", valid)
+	r.does("{sysed}", "create configmap other -n holdfast-system", valid)
 	r.does("{sysed}", "annotate "+configuration, "a=b")
 }
