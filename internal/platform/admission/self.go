@@ -124,11 +124,13 @@ func (s Self) Policy() Policy {
 	}
 }
 
-// unchangedConfiguration says that an update changes nothing but annotations and the like. A label can protect the
-// ConfigMap from those who must change it; Holdfast writes some.
-const unchangedConfiguration = "object.?data.orValue({}) == oldObject.?data.orValue({}) && object.?binaryData.orValue({}) == oldObject.?binaryData.orValue({}) && " +
+// protecting are the labels that would keep the ConfigMap with the configuration from those who must delete it.
+var protecting = []string{v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel}
+
+// unchangedConfiguration is a CEL expression: whether an update of the ConfigMap changes only its other metadata.
+var unchangedConfiguration = "object.?data.orValue({}) == oldObject.?data.orValue({}) && object.?binaryData.orValue({}) == oldObject.?binaryData.orValue({}) && " +
 	"object.?immutable.orValue(false) == oldObject.?immutable.orValue(false) && " +
-	"(object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({}) || variables.own)"
+	cel.Strings(protecting) + ".all(k, object.metadata.?labels[?k] == oldObject.metadata.?labels[?k])"
 
 // annotation is the value of one, or nothing.
 func annotation(object, key string) string {
