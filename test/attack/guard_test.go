@@ -78,7 +78,7 @@ func (r *rig) crdop() {
 // one story on a cluster of its own.
 func TestM1_whoWritesDefinitionsDeletesNoProtectedCustomResources(t *testing.T) {
 	t.Parallel()
-	e := testkit.New(t, testkit.Options{})
+	e := testkit.New(t, testkit.Options{ManagerArgs: []string{"--leader-elect=false"}}) // no lease that a busy machine loses
 	r := &rig{story.On(t, e, e.Namespace(t))}
 	r.crdop()
 	r.ApplyAs("{crdop}", widgets("widgets", "true", ""))

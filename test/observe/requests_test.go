@@ -123,7 +123,7 @@ func requests() []request {
 			do: create("{apiVersion: holdfast.dev/v1alpha1, kind: DeletionOverride, metadata: {name: a}, spec: {target: {apiVersion: v1, kind: ConfigMap, namespace: observed, name: holdfast, uid: u}, reason: why, duration: 5m, requestedBy: somebody}}"),
 		},
 		{name: "set the label of the probe", by: "holdfast-probe", always: true, do: create("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: observed, labels: {" + marks.ProbeLabel + ": x}}}")},
-		{name: "claim a namespace", by: "holdfast-claims", always: true, do: patch("v1", "Namespace", "", observed, `{"metadata":{"annotations":{"`+v1alpha1.ClaimsAnnotation+`":"x"}}}`)},
+		{name: "claim a namespace", by: "holdfast-claims", always: true, do: claims},
 		{name: "delete Holdfast's namespace", by: "holdfast-self", admin: true, always: true, do: remove("v1", "Namespace", "", "holdfast-system")},
 		{
 			name: "run pods in Holdfast's namespace", by: "holdfast-self-identity", always: true,
@@ -225,6 +225,15 @@ func create(manifest string) func(context.Context, client.Client) error {
 		}
 		return c.Create(ctx, o)
 	}
+}
+
+// claims writes a claim that is bound to the Namespace; any other has no effect.
+func claims(ctx context.Context, c client.Client) error {
+	o := object("v1", "Namespace", "", observed)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return err
+	}
+	return patch("v1", "Namespace", "", observed, `{"metadata":{"annotations":{"`+v1alpha1.ClaimsAnnotation+`":"of `+string(o.GetUID())+`, x"}}}`)(ctx, c)
 }
 
 func evicts(name string) func(context.Context, client.Client) error {
