@@ -199,7 +199,7 @@ func (g *guard) bindingMarks(c *configv1alpha1.HoldfastConfiguration) bool {
 // declare collects what a configuration wants in the API server.
 func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.Self) (admission.Declaration, error) {
 	self.Mode = c.Admission.SelfProtection
-	self.CRDGroups = crdGroups
+	self.CRDGroups, self.FeatureCRDGroups = crdGroups, groupsOf(c)
 	d := admission.Declaration{Policies: self.Policies(), Webhooks: g.configurationWebhook()}
 	marked := configv1alpha1.ModeOff
 	for _, f := range g.features {

@@ -36,6 +36,11 @@ func (c *clients) lookBelow(ctx context.Context, common whyFacts, root target, n
 			found = append(found, t)
 		}
 	})...)
+	volumes, err := c.volumesBelow(ctx, root, found)
+	if err != nil {
+		problems = append(problems, err)
+	}
+	found = append(found, volumes...)
 	w := newWorld(common.enforcement, common.protections, namespaces, append([]target{root}, found...))
 	root = w.byUID[root.meta.UID]
 	b := w.below(root)

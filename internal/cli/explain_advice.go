@@ -68,8 +68,12 @@ func (f deleteFacts) belowNotes(allowed bool) []string {
 	b := f.below
 	refused, lost := countFate(b.Items, fateRefused), countFate(b.Items, fateLost)
 	var notes []string
-	if lost > 0 {
+	switch {
+	case lost == 0:
+	case b.Relation == relationInstances:
 		notes = append(notes, fmt.Sprintf("when a definition goes, the API server removes its instances and asks nobody: %d that are protected would be lost", lost))
+	default:
+		notes = append(notes, fmt.Sprintf("when a claim goes, its volume goes with its data, unless the volume has the reclaim policy Retain: %d that are protected would be lost", lost))
 	}
 	switch {
 	case refused == 0 || !allowed:
@@ -140,10 +144,13 @@ func (f deleteFacts) markSteps(k policy.Key) []string {
 			"to protect it no longer, change what the protection selects: " + lookAt(f.target.meta.Labels[k.Label]),
 		}
 	}
-	switch relationOf(f.target.kind.GroupResource()) {
-	case relationDependents:
+	first := "decide about what is protected below it first"
+	switch {
+	case f.target.kind.GroupResource() == policy.Claims:
+		return []string{first, "or keep the data of its volume, by the reclaim policy Retain of the PersistentVolume"}
+	case relationOf(f.target.kind.GroupResource()) == relationDependents:
 		return []string{
-			"decide about what is protected below it first",
+			first,
 			fmt.Sprintf("or keep what it owns: kubectl delete %s%s --cascade=orphan", f.target, f.target.namespaceFlag()),
 		}
 	default:

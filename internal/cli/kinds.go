@@ -66,6 +66,9 @@ var (
 	nodesKind = kind{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Kind: "Node",
 	}
+	volumesKind = kind{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}, Kind: "PersistentVolume",
+	}
 	clusterRolesKind = kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 		Kind:                 "ClusterRole",

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/cli/builtin"
+	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	matching "github.com/holdfast-dev/holdfast/internal/deletion/selection"
 )
@@ -118,6 +120,9 @@ func worldOf(objects []*unstructured.Unstructured, defaultNamespace string) (*wo
 		found = append(found, t)
 	}
 	findOwners(found)
+	if err := findClaims(found, objects); err != nil {
+		return nil, err
+	}
 	return newWorld(enforcement{Problem: "no cluster was asked"}, set, nil, found), nil
 }
 
@@ -153,6 +158,31 @@ func findOwners(found []target) {
 			}
 		}
 	}
+}
+
+// findClaims gives volumes the claims that they name. In files a volume has no status, and is taken to be bound.
+func findClaims(found []target, objects []*unstructured.Unstructured) error {
+	for i := range found {
+		if found[i].kind.GroupResource() != policy.Volumes {
+			continue
+		}
+		volumes, err := convert[corev1.PersistentVolume]([]unstructured.Unstructured{*objects[i]})
+		if err != nil {
+			return err
+		}
+		v := &volumes[0]
+		if v.Spec.ClaimRef == nil || v.Spec.PersistentVolumeReclaimPolicy == "" { // by default Retain
+			continue
+		}
+		v.Status.Phase = corev1.VolumeBound
+		for _, t := range found {
+			if t.kind.GroupResource() == policy.Claims && t.meta.Namespace == v.Spec.ClaimRef.Namespace && t.meta.Name == v.Spec.ClaimRef.Name {
+				v.Spec.ClaimRef.UID = t.meta.UID
+			}
+		}
+		found[i].claim = contents.ClaimOf(v)
+	}
+	return nil
 }
 
 func isOwner(o, t target, r metav1.OwnerReference) bool {

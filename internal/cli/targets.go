@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
 )
 
@@ -24,6 +25,8 @@ type target struct {
 	kind kind
 	meta *metav1.PartialObjectMetadata
 	use  use
+	// claim is the one with which a volume is deleted.
+	claim *contents.Claim
 }
 
 // use says whether an object is in use, for protection while it is.

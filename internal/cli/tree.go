@@ -28,7 +28,7 @@ const (
 	// fateStays is not asked for: what owns it stays, or another owner does.
 	fateStays fate = "Stays"
 	// fateLost is protected, and gone all the same: nothing is asked when an
-	// instance goes with its definition.
+	// instance goes with its definition, or a volume with its claim.
 	fateLost fate = "Lost"
 )
 
@@ -89,7 +89,12 @@ func (w *world) below(root target) below {
 	switch b.Relation {
 	case relationContents:
 		released := v1alpha1.MarkOf(root.meta, v1alpha1.OverrideContentsMark) != ""
-		b.Items = w.nodes(func(t target) bool { return t.meta.Namespace == root.meta.Name }, func(t target) (fate, []string) {
+		b.Items = w.nodes(func(t target) bool {
+			return t.meta.Namespace == root.meta.Name || t.claim != nil && t.claim.Namespace == root.meta.Name
+		}, func(t target) (fate, []string) {
+			if t.claim != nil {
+				return w.endsWithClaim(t, func(claim target) bool { return len(w.refusals(claim, namespaceController, released)) == 0 })
+			}
 			return w.ends(t, namespaceController, released)
 		})
 	case relationInstances:
@@ -173,6 +178,9 @@ func (w *world) dependents(root target) []node {
 		for _, owner := range ownersOf(t.meta) {
 			children[owner] = append(children[owner], t)
 		}
+		if t.claim != nil {
+			children[t.claim.UID] = append(children[t.claim.UID], t)
+		}
 	}
 	gone := w.gone(root, children)
 	seen := sets.New(root.meta.UID)
@@ -202,7 +210,7 @@ func (w *world) gone(root target, children map[types.UID][]target) sets.Set[type
 	next := []types.UID{root.meta.UID}
 	for len(next) > 0 {
 		for _, t := range children[next[0]] {
-			if !gone.Has(t.meta.UID) && gone.HasAll(ownersOf(t.meta)...) && len(w.refusals(t, garbageCollector, false)) == 0 {
+			if t.claim == nil && !gone.Has(t.meta.UID) && gone.HasAll(ownersOf(t.meta)...) && len(w.refusals(t, garbageCollector, false)) == 0 {
 				gone.Insert(t.meta.UID)
 				next = append(next, t.meta.UID)
 			}
@@ -213,6 +221,9 @@ func (w *world) gone(root target, children map[types.UID][]target) sets.Set[type
 }
 
 func (w *world) endsWithOwner(t target, gone sets.Set[types.UID]) (fate, []string) {
+	if t.claim != nil {
+		return w.endsWithClaim(t, func(claim target) bool { return gone.Has(claim.meta.UID) })
+	}
 	if gone.Has(t.meta.UID) {
 		return fateDeleted, nil
 	}

@@ -153,6 +153,29 @@ func TestTree(t *testing.T) {
 `,
 		},
 		{
+			name:    "a claim: its protected volume is lost, unless it is retained",
+			objects: claim + "\n---\n" + volume("kept", "Delete", always) + "\n---\n" + volume("stays", "Retain", always) + "\n---\n" + volume("open", "Delete", ""),
+			want: `├─ persistentvolumes/kept  would be lost, although protected by the label holdfast.dev/deletion-protected: nothing is asked when a volume goes with its claim
+└─ persistentvolumes/open  would be deleted
+`,
+		},
+		{
+			name:    "a namespace: the claim holds its volume",
+			objects: "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n---\n" + claim + "\n---\n" + volume("kept", "Delete", always),
+			want: `├─ persistentvolumeclaims: 1 with something protected below
+│  └─ data  refused: holds 1 protected object: persistentvolumes/kept
+└─ persistentvolumes: 1 protected
+   └─ kept  stays: its claim data stays
+`,
+		},
+		{
+			name: "an owner without a namespace: what is in one stays without it",
+			objects: `{apiVersion: v1, kind: Node, metadata: {name: n1}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: blocker, ` + always + `, ownerReferences: [{apiVersion: v1, kind: Node, name: n1}]}}`,
+			want: "└─ configmaps/blocker  refused: protected by the label holdfast.dev/deletion-protected\n",
+		},
+		{
 			name: "a definition: protected instances are lost",
 			objects: `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: oxen.farm.example}, spec: {group: farm.example, scope: Namespaced, names: {kind: Ox, plural: oxen}}}
 ---
@@ -176,6 +199,13 @@ func TestTree(t *testing.T) {
 			}
 		})
 	}
+}
+
+const claim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}}"
+
+// volume is that of the claim.
+func volume(name, policy, labels string) string {
+	return "{apiVersion: v1, kind: PersistentVolume, metadata: {name: " + name + ", " + labels + "}, spec: {persistentVolumeReclaimPolicy: " + policy + ", claimRef: {namespace: shop, name: data}}}"
 }
 
 // six are objects in a namespace, two of them protected.
@@ -269,6 +299,27 @@ func TestExplainFiles_decidesForEachAndNests(t *testing.T) {
 		"configmaps/f":    {false, true},
 		"resourcedeletionprotections.holdfast.dev/shop-data": {true, false},
 	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestExplainFiles_whatIsHeldUp(t *testing.T) {
+	t.Parallel()
+	w, _ := worldFrom(t, claim+"\n---\n"+volume("kept", "Delete", always)+`
+---
+{apiVersion: v1, kind: Node, metadata: {name: n1}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: blocker, `+always+`, ownerReferences: [{apiVersion: v1, kind: Node, name: n1}]}}`)
+	got := map[string]bool{}
+	for _, o := range w.objects {
+		x := explainDelete(w.facts(o))
+		got[o.String()] = x.Allowed
+		if steps := strings.Join(x.NextSteps, "\n"); strings.Contains(steps, "orphan") {
+			t.Errorf("%s: orphaning keeps no volume: %s", o, steps)
+		}
+	}
+	want := map[string]bool{"persistentvolumeclaims/data": false, "persistentvolumes/kept": false, "nodes/n1": true, "configmaps/blocker": false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -148,7 +148,11 @@ func (n node) branch(name string) branch {
 	case fateStays:
 		b.end, b.style = "stays: "+why, ui.Good
 	case fateLost:
-		b.end, b.style = "would be lost, although "+why+": nothing is asked when an instance goes with its definition", ui.Bad
+		with := "an instance goes with its definition"
+		if n.Resource == volumesKind.Resource {
+			with = "a volume goes with its claim"
+		}
+		b.end, b.style = "would be lost, although "+why+": nothing is asked when "+with, ui.Bad
 	case fateDeleted:
 		b.end = "would be deleted"
 		if why != "" {

@@ -22,6 +22,7 @@ import (
 const (
 	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
 	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
+	volumeController    = "system:serviceaccount:kube-system:persistent-volume-binder"
 )
 
 // world is the objects that a forecast is made of: those of files, or those that
@@ -65,6 +66,7 @@ func newWorld(e enforcement, protections *matching.Set, namespaces map[string]ma
 			UID:       t.meta.UID,
 			Owners:    ownersOf(t.meta),
 			Protected: w.stays(t),
+			Claim:     t.claim,
 		})
 	}
 	for i, t := range w.objects {

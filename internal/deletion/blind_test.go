@@ -110,20 +110,28 @@ func closeTheMoment(t *testing.T, e *testkit.Env) {
 	if err := e.Client.Update(t.Context(), role); err != nil {
 		t.Fatal(err)
 	}
-	labelled, selected, named := e.Namespace(t), e.Namespace(t), e.Namespace(t)
+	labelled, selected, named, claimed := e.Namespace(t), e.Namespace(t), e.Namespace(t), e.Namespace(t)
 	g := gomega.NewWithT(t)
 	selectConfigMaps(t, e, named, "named", "kept")
 	e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: selected}, spec: {protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {keep: "yes"}}}]}]}}`)
 	configMap(t, e, selected, "kept", "keep=yes")
 	configMap(t, e, named, "kept")
 	configMap(t, e, labelled, "kept", strict+"=Always")
-	for _, ns := range []string{labelled, selected, named} {
+	e.Apply(t, "", `{apiVersion: v1, kind: PersistentVolume, metadata: {name: kept, labels: {holdfast.dev/deletion-protected: Always}}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
+		persistentVolumeReclaimPolicy: Delete, hostPath: {path: /tmp/holdfast-kept}, claimRef: {namespace: `+claimed+`, name: data}}}`)
+	e.Apply(t, claimed, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: "", volumeName: kept, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
+	g.Eventually(read(t, e, "{.status.phase}", "pvc", "data", "-n", claimed), "180s", "50ms").Should(gomega.Equal("Bound"))
+	for _, ns := range []string{labelled, selected, named, claimed} {
+		found := "configmaps/kept"
+		if ns == claimed {
+			found = "persistentvolumes/kept"
+		}
 		var err error
 		g.Eventually(func() bool { // as soon as this replica knows the protections
 			err = e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, client.DryRunAll)
 			return apierrors.IsForbidden(err)
 		}, "180s", "50ms").Should(gomega.BeTrue(), "%s: %v", ns, err)
-		g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring(deletion.ConfirmName), gomega.ContainSubstring("1 protected object: configmaps/kept")))
+		g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring(deletion.ConfirmName), gomega.ContainSubstring("1 protected object: "+found)))
 		g.Expect(label(t, e, v1alpha1.MarkedLabel, "namespace", ns)()).To(gomega.BeEmpty())
 	}
 }

@@ -51,7 +51,7 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 			Validations: []admissionregistrationv1.Validation{{
 				Expression: "namespaceObject == null || !(" + declared("namespaceObject") + ")" +
 					" || has(oldObject.metadata.deletionTimestamp) || !(variables.name in variables.kinds)" +
-					" || variables.derived && variables.machine || " + controlled("oldObject") + " || " + released,
+					" || variables.derived && variables.machine || variables.preempts || " + controlled("oldObject") + " || " + released,
 				MessageExpression: "variables.name + '/' + variables.word + ' is protected from deletion because its namespace declares that for its kind, by the annotation " +
 					v1alpha1.ProtectByDefaultLabel + ". To let this one object go for a while: kubectl holdfast override ask ' + variables.name + '/' + variables.word + ' -n ' + request.namespace + ' --reason WHY'",
 				Message: "this object is protected from deletion because its namespace declares that for its kind",

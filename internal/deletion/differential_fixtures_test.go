@@ -41,7 +41,23 @@ var diffKinds = []struct {
 	{schema.GroupResource{Group: "apps", Resource: "deployments"}, `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2, paused: true, ` + deploymentSpec + `}}`, "", true},
 	{schema.GroupResource{Group: "networking.k8s.io", Resource: "ingresses"}, `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {defaultBackend: {service: {name: s, port: {number: 80}}}}}`, "", false},
 	{schema.GroupResource{Group: "networking.k8s.io", Resource: "ingresses"}, `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {defaultBackend: {service: {name: s, port: {number: 80}}}}}`, loadBalanced, false},
+	{policy.CustomResourceDefinitions, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: ` + diffGroup + `, scope: Namespaced, versions: [
+		{name: v1, served: false, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`, "", true},
 }
+
+// diffGroup is that of the kinds that the definitions define. None is served, which would take the API server long.
+const diffGroup = "diff.example.org"
+
+// diffName is the name of an object of a kind.
+func diffName(kind int, name string) string {
+	if diffKinds[kind].resource == policy.CustomResourceDefinitions {
+		return name + "." + diffGroup
+	}
+	return name
+}
+
+// diffClusterScoped have no namespace and no owners.
+var diffClusterScoped = []schema.GroupResource{policy.Namespaces, policy.CustomResourceDefinitions}
 
 // diffBound stands for the UID of an object, in labels and as its UID.
 const diffBound = "bound"
@@ -61,6 +77,8 @@ var (
 		v1alpha1.OverrideMark:             {"absent", "absent", "absent", "urgent"},
 		v1alpha1.OverrideContentsMark:     {"absent", "absent", "absent", "true"},
 	}
+	// diffSelecting are the labels by which protections select an object.
+	diffSelecting = []string{"absent", "absent", kruise, policy.MadeByLabel, karmada + "," + kruise, "app"}
 )
 
 const (
@@ -90,7 +108,7 @@ func fixtures() []diffFixture {
 			marks: map[string]string{}, annotations: map[string]string{},
 		}
 		f.terminating = diffKinds[f.kind].terminates && random.IntN(4) == 0
-		f.released = diffKinds[f.kind].resource.Resource != "namespaces" && random.IntN(6) == 0
+		f.released = !slices.Contains(diffClusterScoped, diffKinds[f.kind].resource) && random.IntN(6) == 0
 		marked := random.IntN(2) == 0
 		for j := range f.values {
 			if !marked || random.IntN(4) == 0 {
@@ -98,7 +116,7 @@ func fixtures() []diffFixture {
 			}
 		}
 		if marked {
-			f.mark(random, fmt.Sprintf("o-%d", i))
+			f.mark(random, diffName(f.kind, fmt.Sprintf("o-%d", i)))
 		}
 		out[i] = f
 	}
@@ -118,6 +136,11 @@ func (f *diffFixture) mark(random *rand.Rand, name string) {
 		}
 	}
 	f.marks[v1alpha1.MarkedLabel] = diffBindings[random.IntN(len(diffBindings))]
+	for _, key := range v1alpha1.SelectedMarks {
+		if labels := diffSelecting[random.IntN(len(diffSelecting))]; labels != "absent" {
+			f.annotations[v1alpha1.LabelsAnnotation(key)] = labels
+		}
+	}
 	switch random.IntN(4) {
 	case 0, 1:
 		f.annotations[v1alpha1.DeleteUncheckedAnnotation] = name
@@ -132,8 +155,16 @@ func (w *diffWorld) object(kind int, namespace, name string, values []int, owner
 	if err := yaml.Unmarshal([]byte(diffKinds[kind].body), &o.Object); err != nil {
 		panic(err) // the bodies are constants
 	}
-	o.SetName(name)
-	if o.GetKind() != "Namespace" {
+	o.SetName(diffName(kind, name))
+	if diffKinds[kind].resource == policy.CustomResourceDefinitions {
+		if err := unstructured.SetNestedStringMap(o.Object, map[string]string{"plural": name, "singular": name, "kind": name}, "spec", "names"); err != nil {
+			panic(err) // the bodies are constants
+		}
+		if owner == "renamed" { // there are none, so it stands for the annotation
+			o.SetAnnotations(map[string]string{v1alpha1.DeleteUncheckedAnnotation: o.GetName()})
+		}
+	}
+	if !slices.Contains(diffClusterScoped, diffKinds[kind].resource) {
 		o.SetNamespace(namespace)
 		if owner == "owner" || owner == "controller" || owner == "renamed" {
 			reference := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: w.owner[namespace], Controller: new(owner != "owner")}

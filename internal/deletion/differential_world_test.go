@@ -46,7 +46,7 @@ type diffWorld struct {
 
 // diffGroups are those of the kinds in which every user has all rights, and diffEverything is the user that passes for
 // one with all rights everywhere.
-var diffGroups = []string{"", "apps", "networking.k8s.io"}
+var diffGroups = []string{"", "apps", "networking.k8s.io", policy.CustomResourceDefinitions.Group}
 
 const diffEverything = "system:serviceaccount:other:everything"
 

@@ -79,17 +79,21 @@ func markValue(object, key string) string {
 	return "(" + marks.Bound(object) + " ? " + labelValue(object, key) + " : '')"
 }
 
-// identity makes the variables kind, as "group/resource", and machine, which
-// says whether a controller asks and not a person.
+// identity makes the variables kind, as "group/resource", machine, which says whether a controller asks and not a
+// person, and preempts, as policy.Preemptors do.
 func identity(rules policy.Rules) []admissionregistrationv1.Variable {
 	users := slices.Concat(policy.ClusterControllers, rules.WorkloadControllers)
 	return []admissionregistrationv1.Variable{
-		{Name: "kind", Expression: "request.resource.group + '/' + request.resource.resource"},
+		{Name: "kind", Expression: kindExpression},
 		{Name: "user", Expression: "request.userInfo.?username.orValue('')"},
 		{Name: "machine", Expression: "variables.user in " + cel.Strings(users) +
-			" || variables.kind == '/pods' && variables.user.startsWith(" + cel.String(policy.KubeletUserPrefix) + ")"},
+			" || variables.kind in ['/pods', '/nodes'] && variables.user.startsWith(" + cel.String(policy.KubeletUserPrefix) + ")"},
+		{Name: "preempts", Expression: "variables.kind == '/pods' && variables.user in " + cel.Strings(policy.Preemptors)},
 	}
 }
+
+// kindExpression is the resource of a request as "group/resource".
+const kindExpression = "request.resource.group + '/' + request.resource.resource"
 
 // operator makes the variable operator: whether the user is the operator of the old object, see policy.OperatorChecks. The
 // API server evaluates a variable only where an expression uses it. Each check of the authorizer is a variable of its own,
@@ -174,6 +178,7 @@ func messageExpression(k policy.Key, message string) string {
 		policy.NamespacePlace: "(has(oldObject.metadata.namespace) ? ' -n ' + oldObject.metadata.namespace : '')",
 		policy.DetailPlace:    "oldObject.metadata.?annotations[" + cel.String(k.Label) + "].orValue(" + labelValue("oldObject", k.Label) + ")",
 		policy.WhilePlace:     "''",
+		policy.KeysPlace:      "variables.relabelled.join(', ')",
 	}
 	if slices.Contains(k.Values, v1alpha1.ProtectCascading) {
 		places[policy.WhilePlace] = "(variables.whileUsed ? " + cel.String(policy.WhileUsed) + " : '')"
@@ -206,10 +211,12 @@ var namespaceReleased = "namespaceObject != null && has(namespaceObject.metadata
 
 // unchecked says whether a deletion passes by the webhook that looks what is in an
 // object.
-var unchecked = "oldObject.metadata.?annotations[" + cel.String(v1alpha1.DeleteUncheckedAnnotation) + "].orValue('') == oldObject.metadata.name"
+func unchecked(object string) string {
+	return object + ".metadata.?annotations[" + cel.String(v1alpha1.DeleteUncheckedAnnotation) + "].orValue('') == " + object + ".metadata.name"
+}
 
 // looked says whether the webhook looks, or who asks need not care.
-var looked = "(!(variables.kind in " + usedKinds(policy.UsedByContents) + ") || !(" + unchecked + ") || variables.mayUnprotect)"
+var looked = "(!(variables.kind in " + usedKinds(policy.UsedByContents) + ") || !(" + unchecked("oldObject") + ") || variables.mayUnprotect)"
 
 // mayBypass asks for the verb that lets a user delete what a protection protects,
 // and for every verb, because a role that allows everything does not mean this.
@@ -251,7 +258,7 @@ func known(k policy.Key) string {
 		return always
 	}
 	return always + " || variables.new == " + cel.String(v1alpha1.ProtectCascading) +
-		" && request.resource.group + '/' + request.resource.resource in " + usedKinds("")
+		" && variables.kind in " + usedKinds("")
 }
 
 // usedKinds lists the kinds that show their use in some way; all of them for "".

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
-	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/confirm"
 	"github.com/holdfast-dev/holdfast/internal/deletion/denials"
 	"github.com/holdfast-dev/holdfast/internal/deletion/marker"
@@ -215,8 +214,8 @@ func (g *Guard) Webhooks(c configv1alpha1.DeletionConfiguration, where scope.Sel
 			SideEffects:   ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun), // Events, in mode Audit
 			MatchConditions: []admissionregistrationv1.MatchCondition{
 				{Name: "stands", Expression: "!has(oldObject.metadata.deletionTimestamp)"},
-				{Name: "checked", Expression: "oldObject.metadata.?annotations[" + cel.String(v1alpha1.DeleteUncheckedAnnotation) +
-					"].orValue('') != oldObject.metadata.name"},
+				{Name: "checked", Expression: "!(" + unchecked("oldObject") + ") || " +
+					"request.resource.resource == " + cel.String(policy.CustomResourceDefinitions.Resource) + " && !(" + admission.MayUnprotect().Expression + ")"},
 			},
 		},
 	}}

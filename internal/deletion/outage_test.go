@@ -37,6 +37,7 @@ func TestOutage(t *testing.T) {
 	t.Run("overrides stay in force", w.overridesHold)
 	t.Run("marks hold", w.marksHold)
 	t.Run("updates of marks are refused", w.marksRefused)
+	t.Run("labels that select hold", w.labelsThatSelectHold)
 	t.Run("labels hold, and nothing else is refused", w.labelsHold)
 	t.Run("a namespace that nobody can look into stays", w.nobodyLooks)
 	t.Run("the mode changes by plain kubectl", w.modeChanges)
@@ -60,6 +61,9 @@ func (w *outage) prepare(t *testing.T) {
 	w.e.Apply(t, w.marks, `{apiVersion: v1, kind: Secret, metadata: {name: labelled, labels: {holdfast.dev/deletion-protected: Always}, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: selected, uid: `+string(selected.UID)+`}]}}`)
 	configMap(t, w.e, w.marks, "later")
 	selectConfigMaps(t, w.e, w.marks, "mine", "selected, later")
+	configMap(t, w.e, w.overrides, "by-label", "app=mysql")
+	w.e.Apply(t, "", `{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: mysql}, spec: {protectedResources: [{resourceSelector: [{apiVersion: v1, kind: ConfigMap, namespace: `+w.overrides+`, labelSelector: {matchLabels: {app: mysql}}}]}]}}`)
+	g.Eventually(protectedBy(t, w.e, "configmap", "by-label", "-n", w.overrides), "180s", "100ms").Should(gomega.Equal("mysql"))
 	configMap(t, w.e, w.looked, "kept", strict+"=Always")
 	w.asker = asker(t, w.e, w.overrides, "alice")
 	for _, name := range []string{"long", "retracted", "used"} {
@@ -68,9 +72,8 @@ func (w *outage) prepare(t *testing.T) {
 	for _, name := range []string{"selected", "later"} {
 		g.Eventually(protectedBy(t, w.e, "configmap", name, "-n", w.marks), "180s", "100ms").Should(gomega.Equal("mine"))
 	}
-	for _, ns := range []string{w.marks, w.overrides} {
-		g.Eventually(annotation(t, w.e, v1alpha1.HoldsProtectedMark, "namespace", ns), "180s", "100ms").Should(gomega.HavePrefix("3 protected objects"))
-	}
+	g.Eventually(annotation(t, w.e, v1alpha1.HoldsProtectedMark, "namespace", w.marks), "180s", "100ms").Should(gomega.HavePrefix("3 protected objects"))
+	g.Eventually(annotation(t, w.e, v1alpha1.HoldsProtectedMark, "namespace", w.overrides), "180s", "100ms").Should(gomega.HavePrefix("4 protected objects"))
 	g.Eventually(label(t, w.e, v1alpha1.HoldsProtectedMark, "configmap", "selected", "-n", w.marks), "180s", "100ms").Should(gomega.Equal("true"))
 	g.Eventually(label(t, w.e, v1alpha1.HoldsProtectedMark, "namespace", w.looked), "180s", "100ms").Should(gomega.Equal("true"))
 	g.Eventually(statusOf(t, w.e, "mine", "{.status.matches.total} "+readyOf), "180s", "100ms").Should(gomega.Equal("2 True Protected"))
@@ -142,6 +145,22 @@ func (w *outage) marksRefused(t *testing.T) {
 	selected := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.marks, Name: "selected"}}
 	for _, value := range []any{"other", "", nil} {
 		refusedMark(t, fmt.Sprintf("the value %v", value), w.e.As(t, "mark-editor").Patch(t.Context(), selected.DeepCopy(), mergeLabels(map[string]any{v1alpha1.ProtectedByMark: value})))
+	}
+}
+
+// labelsThatSelectHold is about the labels by which a protection selects an object, and the annotation with their keys.
+func (w *outage) labelsThatSelectHold(t *testing.T) {
+	everything(t, w.e, "mark-editor")
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.overrides, Name: "by-label"}}
+	patch := func(body string) error {
+		return w.e.As(t, "mark-editor").Patch(t.Context(), o.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(body)))
+	}
+	if err := patch(`{"metadata":{"labels":{"app":"gone"}}}`); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "of which this update changes app") {
+		t.Errorf("another label: got %v, want a 403 that names it", err)
+	}
+	refusedMark(t, "the annotation", patch(`{"metadata":{"annotations":{"`+v1alpha1.LabelsAnnotation(v1alpha1.ProtectedByMark)+`":null}}}`))
+	if err := patch(`{"metadata":{"labels":{"tier":"db"},"annotations":{"a":"b"}}}`); err != nil {
+		t.Errorf("anything else: %v", err)
 	}
 }
 

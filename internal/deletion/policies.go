@@ -47,7 +47,9 @@ func Policies(o PolicyOptions) []admission.Policy {
 		out = append(out, deletePolicy(rules, k))
 		switch k.Mark {
 		case policy.MarkProtection, policy.MarkWhileUsed:
-			out = append(out, ownPolicy(rules, k))
+			out = append(out, selectedPolicy(rules, k))
+		case policy.MarkContents:
+			out = append(out, uncheckedPolicy(k))
 		}
 		if k.Mark != "" {
 			continue // package marks sees to it that nobody else writes it
@@ -71,6 +73,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		"has(oldObject.metadata.deletionTimestamp)",
 		"variables.kind in " + resources([]schema.GroupResource{policy.ClusterRoles}) + " && oldObject.metadata.name == " + cel.String(v1alpha1.AnchorName),
 		"variables.derived && variables.machine",
+		"variables.preempts",
 	}
 	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject"), word()})
 	if k.Mark != "" {
@@ -92,8 +95,8 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		passes = append(passes,
 			markValue("oldObject", v1alpha1.OverrideContentsMark)+" != ''",
 			namespaceReleased,
-			"request.?options.?propagationPolicy.orValue('') == 'Orphan' && !(variables.kind in "+usedKinds(policy.UsedByContents)+")",
-			unchecked+" && variables.mayUnprotect",
+			"request.?options.?propagationPolicy.orValue('') == 'Orphan' && !(variables.kind in "+resources(policy.NotOrphaned)+")",
+			unchecked("oldObject")+" && variables.mayUnprotect",
 		)
 	case policy.MarkWhileUsed:
 		variables = append(variables, used(), admission.MayUnprotect())
@@ -176,19 +179,54 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	}
 }
 
-// ownPolicy sees to it that nobody has the garbage collector delete what a
-// protection selects, by giving it an owner. What a mark says nobody can take away.
-func ownPolicy(rules policy.Rules, k policy.Key) admission.Policy {
+// selectedPolicy keeps what a protection selects from an owner with which the garbage collector would delete it, and from
+// other labels, with which the protection would not select it.
+func selectedPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	return admission.Policy{
 		Name: k.PolicyName(policy.RuleOwn),
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
+				derived("oldObject"),
 				{Name: "old", Expression: markValue("oldObject", k.Label)},
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || variables.old == ''"},
+				{Name: "selecting", Expression: "oldObject.metadata.?annotations[" + cel.String(v1alpha1.LabelsAnnotation(k.Label)) + "].orValue('')"},
+				{Name: "relabelled", Expression: "variables.selecting == '' ? [] : variables.selecting.split(',')" +
+					".filter(k, object.metadata.?labels[?k] != oldObject.metadata.?labels[?k])"},
 				admission.MayUnprotect(),
 			}, ownership()),
-			Validations: []admissionregistrationv1.Validation{ownValidation(k)},
+			Validations: []admissionregistrationv1.Validation{
+				ownValidation(k),
+				{
+					Expression: "variables.free || size(variables.relabelled) == 0 || " +
+						"variables.machine && (variables.kind == '/nodes' || variables.derived) || variables.mayUnprotect",
+					MessageExpression: messageExpression(k, k.RelabelMessage()),
+					Message:           "a ResourceDeletionProtection selects this object by labels that this update changes, which needs the right to unprotect",
+				},
+			},
+		},
+	}
+}
+
+// uncheckedPolicy lets only users who may unprotect switch off the webhook for a definition. While no replica answers, the
+// webhook cannot refuse that itself.
+func uncheckedPolicy(k policy.Key) admission.Policy {
+	return admission.Policy{
+		Name: k.PolicyName(policy.RuleUnchecked),
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: match(nil,
+				rule(policy.CustomResourceDefinitions.Group, policy.CustomResourceDefinitions.Resource,
+					admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete),
+				rule(policy.CustomResourceDefinitions.Group, policy.CustomResourceDefinitions.Resource+"/status", admissionregistrationv1.Update)),
+			Variables: []admissionregistrationv1.Variable{
+				{Name: "before", Expression: "request.operation != 'CREATE' && " + unchecked("oldObject")},
+				admission.MayUnprotect(),
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "(request.operation == 'DELETE' ? !variables.before || has(oldObject.metadata.deletionTimestamp) || " +
+					markValue("oldObject", v1alpha1.OverrideContentsMark) + " != '' : variables.before || !(" + unchecked("object") + ")) || variables.mayUnprotect",
+				Message: policy.UncheckedMessage(),
+			}},
 		},
 	}
 }
@@ -237,27 +275,38 @@ func bindPolicy(k policy.Key) admission.Policy {
 func valuePolicy(k policy.Key) admission.Policy {
 	return admission.Policy{
 		Name: k.PolicyName(policy.RuleValue),
-		Spec: valueSpec(k, "variables.known || variables.stands || variables.controlled || variables.elsewhere", k.ValueMessage()),
+		Spec: valueSpec(k, []string{"", v1alpha1.ProtectAlways}, admissionregistrationv1.Validation{
+			Expression: "variables.known || variables.stands || variables.controlled || variables.elsewhere", Message: k.ValueMessage(),
+		}),
 	}
 }
 
+// valueStandsPolicy matches all values that are not empty: none protects an object that is being deleted.
 func valueStandsPolicy(k policy.Key) admission.Policy {
 	return admission.Policy{
 		Name:     k.PolicyName(policy.RuleValueStands),
 		WarnOnly: true,
-		Spec:     valueSpec(k, "variables.known || !variables.stands && !variables.controlled && !variables.elsewhere", k.ValueStandsMessage()),
+		Spec: valueSpec(k, []string{""},
+			admissionregistrationv1.Validation{
+				Expression: "variables.known || !variables.stands && !variables.controlled && !variables.elsewhere", Message: k.ValueStandsMessage(),
+			},
+			admissionregistrationv1.Validation{
+				Expression: "!has(object.metadata.deletionTimestamp) || variables.stands || !(" + protects("variables.new", k) + ")", Message: k.TooLateMessage(),
+			}),
 	}
 }
 
-func valueSpec(k policy.Key, expression, message string) admissionregistrationv1.ValidatingAdmissionPolicySpec {
+// valueSpec matches objects on which the label has none of some values, before or after the change.
+func valueSpec(k policy.Key, but []string, validations ...admissionregistrationv1.Validation) admissionregistrationv1.ValidatingAdmissionPolicySpec {
 	return admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: match(
 			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: k.Label, Operator: metav1.LabelSelectorOpExists},
-				{Key: k.Label, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"", v1alpha1.ProtectAlways}},
+				{Key: k.Label, Operator: metav1.LabelSelectorOpNotIn, Values: but},
 			}},
 			rule("*", "*", admissionregistrationv1.Create, admissionregistrationv1.Update)),
 		Variables: []admissionregistrationv1.Variable{
+			{Name: "kind", Expression: kindExpression},
 			value("new", "object", k.Label),
 			{Name: "known", Expression: known(k)},
 			{Name: "stands", Expression: "request.operation == 'UPDATE' && " +
@@ -265,6 +314,6 @@ func valueSpec(k policy.Key, expression, message string) admissionregistrationv1
 			{Name: "elsewhere", Expression: "variables.new in " + cel.Strings(k.Elsewhere)},
 			{Name: "controlled", Expression: controlled("object")},
 		},
-		Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: message}},
+		Validations: validations,
 	}
 }

@@ -95,6 +95,9 @@ func TestUpgrade_marksAreBoundWithNoMomentUnprotected(t *testing.T) {
 		if got := v1alpha1.MarkOf(&all.Items[i], v1alpha1.ProtectedByMark); got != ns {
 			t.Errorf("%s: %v", all.Items[i].Name, all.Items[i].Labels)
 		}
+		if got := all.Items[i].Annotations[v1alpha1.LabelsAnnotation(v1alpha1.ProtectedByMark)]; got != "app" {
+			t.Errorf("%s: the labels that select it are %q", all.Items[i].Name, got)
+		}
 	}
 	if len(all.Items) != len(objects) {
 		t.Errorf("%d objects of %d are there", len(all.Items), len(objects))

@@ -46,3 +46,20 @@ func TestValue_fromATemplateIsWarnedOf(t *testing.T) {
 		t.Errorf("kubectl ended with %d: %s, want a warning with %q", out.Code, out.Stderr, want)
 	}
 }
+
+func TestValue_onAnObjectThatIsBeingDeletedIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	ns := e.Namespace(t)
+	e.Apply(t, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, finalizers: [example.com/hold]}}`)
+	done(t, e, "delete", "configmap", "x", "-n", ns, "--wait=false")
+	for _, label := range []string{strict, karmada, kruise} {
+		out := e.Kubectl(t, "label", "configmap", "x", "-n", ns, label+"=Always")
+		if want := "already being deleted, and the label " + label + " does not stop that"; out.Code != 0 || !strings.Contains(out.Stderr, want) {
+			t.Errorf("kubectl ended with %d: %s, want a warning with %q", out.Code, out.Stderr, want)
+		}
+	}
+	if out := e.Kubectl(t, "patch", "configmap", "x", "-n", ns, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`); out.Code != 0 || strings.Contains(out.Stderr, "Warning") {
+		t.Errorf("kubectl ended with %d: %s, want no warning of what stands there", out.Code, out.Stderr)
+	}
+}

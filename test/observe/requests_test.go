@@ -104,6 +104,7 @@ var labelled = map[string]string{
 
 // requests has one for each policy and each webhook, and some that nobody minds.
 func requests() []request {
+	const quotas = "hierarchicalresourcequotas.hnc.x-k8s.io"
 	const owner = `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"free","uid":"00000000-0000-0000-0000-000000000001"}]}}`
 	out := []request{
 		{name: "delete what a protection selects", by: "holdfast-deletion-protection", do: remove("v1", "ConfigMap", observed, "selected")},
@@ -111,6 +112,10 @@ func requests() []request {
 		{name: "delete what is in use", by: "holdfast-deletion-protection-while-used", do: remove("apps/v1", "ReplicaSet", observed, "used")},
 		{name: "give that an owner", by: "holdfast-deletion-protection-while-used-unprotect", do: patch("apps/v1", "ReplicaSet", observed, "used", owner)},
 		{name: "delete a namespace that holds something protected", by: "holdfast-deletion-contents", do: remove("v1", "Namespace", "", holder)},
+		{
+			name: "prepare the deletion of a definition without a look", by: "holdfast-deletion-unchecked",
+			do: patch("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", quotas, `{"metadata":{"annotations":{"`+v1alpha1.DeleteUncheckedAnnotation+`":"`+quotas+`"}}}`),
+		},
 		{name: "delete what its namespace protects by default", by: "holdfast-deletion-default", do: remove("v1", "ConfigMap", defaulting, "declared")},
 		{name: "delete the namespace that declares that", by: "holdfast-deletion-default-namespace", do: remove("v1", "Namespace", "", defaulting)},
 		{
@@ -118,7 +123,7 @@ func requests() []request {
 			do: create("{apiVersion: holdfast.dev/v1alpha1, kind: DeletionOverride, metadata: {name: a}, spec: {target: {apiVersion: v1, kind: ConfigMap, namespace: observed, name: holdfast, uid: u}, reason: why, duration: 5m, requestedBy: somebody}}"),
 		},
 		{name: "set the label of the probe", by: "holdfast-probe", always: true, do: create("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: observed, labels: {" + marks.ProbeLabel + ": x}}}")},
-		{name: "claim a namespace", by: "holdfast-claims", always: true, do: patch("v1", "Namespace", "", observed, `{"metadata":{"annotations":{"`+v1alpha1.ClaimsAnnotation+`":"x"}}}`)},
+		{name: "claim a namespace", by: "holdfast-claims", always: true, do: claims},
 		{name: "delete Holdfast's namespace", by: "holdfast-self", admin: true, always: true, do: remove("v1", "Namespace", "", "holdfast-system")},
 		{
 			name: "run pods in Holdfast's namespace", by: "holdfast-self-identity", always: true,
@@ -220,6 +225,15 @@ func create(manifest string) func(context.Context, client.Client) error {
 		}
 		return c.Create(ctx, o)
 	}
+}
+
+// claims writes a claim that is bound to the Namespace; any other has no effect.
+func claims(ctx context.Context, c client.Client) error {
+	o := object("v1", "Namespace", "", observed)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return err
+	}
+	return patch("v1", "Namespace", "", observed, `{"metadata":{"annotations":{"`+v1alpha1.ClaimsAnnotation+`":"of `+string(o.GetUID())+`, x"}}}`)(ctx, c)
 }
 
 func evicts(name string) func(context.Context, client.Client) error {

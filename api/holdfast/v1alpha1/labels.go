@@ -50,7 +50,7 @@ const (
 )
 
 // Marks are labels that Holdfast writes. They tell the policies what a policy cannot look up itself. The annotation
-// of the same key says more, for people; nothing is decided by it.
+// of the same key says more, for people; nothing is decided by it. See LabelsAnnotation for the one that policies read.
 //
 // Marks are bound to their object: they count only where MarkedLabel has the object's UID as its value, so that a
 // copy, an export or a restored backup, which has another UID, carries labels that protect and free nothing. Only an
@@ -65,7 +65,8 @@ const (
 	ProtectedWhileUsedByMark = "holdfast.dev/protected-while-used-by"
 
 	// HoldsProtectedMark is on a Namespace, a CustomResourceDefinition or an owner
-	// below which something protected hangs.
+	// below which something protected hangs, and on a claim whose volume is protected
+	// and would be deleted with it.
 	HoldsProtectedMark = "holdfast.dev/holds-protected"
 
 	// InUseMark is on a Service that has ready endpoints and may not be deleted
@@ -110,6 +111,14 @@ func MarkOf(o metav1.Object, key string) string {
 	return o.GetLabels()[key]
 }
 
+// SelectedMarks are the marks on what a ResourceDeletionProtection selects.
+var SelectedMarks = []string{ProtectedByMark, ProtectedWhileUsedByMark}
+
+// LabelsAnnotation returns the annotation beside one of SelectedMarks that has the keys of the labels by which protections
+// select the object, separated by commas. An UPDATE that changes one of these labels takes the object out of a protection,
+// and needs UnprotectVerb. The policies that guard the marks guard the annotation too.
+func LabelsAnnotation(mark string) string { return mark + "-labels" }
+
 // HasSubnamespacesMark is on a namespace that has subnamespaces, so that the API
 // server can tell it from others while Holdfast is down. Holdfast alone writes it, for
 // trees of namespaces; it is none of Marks, which are for deletions.
@@ -129,7 +138,8 @@ const (
 	// DeleteUncheckedAnnotation on a Namespace or CustomResourceDefinition, with
 	// the object's own name as its value, lets it be deleted without Holdfast
 	// having looked at what hangs below it. Where the object carries
-	// HoldsProtectedMark, the deletion then needs UnprotectVerb.
+	// HoldsProtectedMark, the deletion then needs UnprotectVerb. On a
+	// CustomResourceDefinition setting it needs the verb too, and so does any deletion.
 	DeleteUncheckedAnnotation = "holdfast.dev/delete-unchecked"
 
 	// AnchorName is the ClusterRole that owns every admission object of Holdfast.

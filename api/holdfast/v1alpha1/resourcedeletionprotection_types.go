@@ -140,8 +140,9 @@ type ResourceSelector struct {
 	// +kubebuilder:validation:XValidation:rule="self == '*' || !self.contains('*') && !self.contains('?')",message="a name is exact, or * for every object of the kind"
 	Name string `json:"name,omitempty"`
 
-	// labelSelector selects the objects by their labels. Whoever may label an
-	// object can move it in or out, unless the labels cannot be changed.
+	// labelSelector selects the objects by their labels. Once an object is marked,
+	// changing one of these labels needs the verb unprotect. Excepted are labels
+	// that Holdfast writes itself, such as those of trees of namespaces.
 	// +optional
 	LabelSelector *ObjectSelector `json:"labelSelector,omitempty"`
 }

@@ -39,6 +39,16 @@ func TestOf(t *testing.T) {
 			"put the label back into what you apply|or ask somebody who holds the RBAC verb unprotect on resourcedeletionprotections.holdfast.dev to run: kubectl holdfast unprotect configmaps/x -n shop",
 		},
 		{
+			"labels that select", policy("holdfast-deletion-protection-unprotect", "no"),
+			"the policy holdfast-deletion-protection-unprotect (Holdfast: deletion)", "no", "",
+			"leave the labels and the owners that the message is about as they are|or ask for the RBAC verb unprotect on resourcedeletionprotections.holdfast.dev",
+		},
+		{
+			"a definition without a look", policy("holdfast-deletion-unchecked", "no"),
+			"the policy holdfast-deletion-unchecked (Holdfast: deletion)", "no", "",
+			"ask for the RBAC verb unprotect on resourcedeletionprotections.holdfast.dev, cluster-wide",
+		},
+		{
 			"a policy of somebody else", policy("no-latest", "tag it"),
 			"the policy no-latest, which is not Holdfast's", "tag it", "", "ask whoever keeps the policy no-latest",
 		},

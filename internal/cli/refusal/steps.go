@@ -119,6 +119,10 @@ func (r *Refusal) admission(a About) []string {
 func (r *Refusal) deletion(a About) []string {
 	right := fmt.Sprintf("%s on %s.%s", v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
 	switch {
+	case strings.HasPrefix(r.Name, "holdfast-deletion-protection-") && strings.HasSuffix(r.Name, "-unprotect"):
+		return []string{"leave the labels and the owners that the message is about as they are", "or ask for the RBAC verb " + right}
+	case strings.HasSuffix(r.Name, "-unchecked"):
+		return []string{"ask for the RBAC verb " + right + ", cluster-wide"}
 	case strings.HasSuffix(r.Name, "-unprotect"), strings.HasSuffix(r.Name, "-bind"):
 		return []string{
 			"put the label back into what you apply",
@@ -173,7 +177,11 @@ func (r *Refusal) outage(a About) []string {
 	}
 	out := []string{"see how Holdfast is: kubectl holdfast status"}
 	if a.Delete && (r.Feature == featureDeletion || r.Feature == featureHierarchy) {
-		out = append(out, fmt.Sprintf("to delete this one object without a look below it: kubectl annotate %s%s %s=%s", a.Target, a.Flag, v1alpha1.DeleteUncheckedAnnotation, text.Word(a.Name)))
+		step := fmt.Sprintf("to delete this one object without a look below it: kubectl annotate %s%s %s=%s", a.Target, a.Flag, v1alpha1.DeleteUncheckedAnnotation, text.Word(a.Name))
+		if strings.HasPrefix(a.Target, "customresourcedefinitions.") {
+			step += fmt.Sprintf(" (that needs the RBAC verb %s on %s.%s, cluster-wide)", v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
+		}
+		out = append(out, step)
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
 	"github.com/holdfast-dev/holdfast/internal/deletion/contents"
@@ -65,8 +66,14 @@ type Failure struct {
 	Err      error
 }
 
-// search is one list.
+// search finds the first object of a kind that counts, and says whether there may be more.
 type search struct {
+	resource schema.GroupResource
+	find     func(context.Context) (ref *contents.Ref, more bool, err error)
+}
+
+// metadataSearch is one list of metadata.
+type metadataSearch struct {
 	kind      inventory.Kind
 	namespace string
 	selector  string
@@ -76,25 +83,25 @@ type search struct {
 	first  int64
 }
 
-// Namespace looks at what is in a namespace.
-func (l Look) Namespace(ctx context.Context, c metadata.Interface, name string) Result {
+// Namespace looks at what is in a namespace, and at the volumes of its claims.
+func (l Look) Namespace(ctx context.Context, c metadata.Interface, volumes corev1client.PersistentVolumeInterface, name string) Result {
 	var r Result
-	var searches []search
+	searches := l.volumes(volumes, name)
 	for _, k := range l.Kinds.All() {
 		switch {
 		case !k.Namespaced || !marker.Guarded(k):
 		case k.Aggregated:
 			r.LeftOut = append(r.LeftOut, k.GroupResource())
 		default:
-			searches = append(searches, l.searches(k, name)...)
+			searches = append(searches, l.searches(c, k, name)...)
 		}
 	}
-	return l.run(ctx, c, searches, r)
+	return run(ctx, searches, r)
 }
 
 // Instances looks at the objects of a kind, in all namespaces.
 func (l Look) Instances(ctx context.Context, c metadata.Interface, k inventory.Kind) Result {
-	return l.run(ctx, c, l.searches(k, metav1.NamespaceAll), Result{})
+	return run(ctx, l.searches(c, k, metav1.NamespaceAll), Result{})
 }
 
 // check says whether an object is one that is looked for.
@@ -113,10 +120,17 @@ func (l Look) place(ctx context.Context, o *metav1.PartialObjectMetadata) (map[s
 // searches are the lists that find what is protected of a kind: one per label,
 // and those that find what protections select, because its mark may not be there
 // yet.
-func (l Look) searches(k inventory.Kind, namespace string) []search {
-	var out []search
+func (l Look) searches(c metadata.Interface, k inventory.Kind, namespace string) (out []search) {
+	for _, s := range l.metadataSearches(k, namespace) {
+		out = append(out, search{k.GroupResource(), func(ctx context.Context) (*contents.Ref, bool, error) { return s.find(ctx, c, l.Bound) }})
+	}
+	return out
+}
+
+func (l Look) metadataSearches(k inventory.Kind, namespace string) []metadataSearch {
+	var out []metadataSearch
 	for _, key := range l.Labels {
-		out = append(out, search{
+		out = append(out, metadataSearch{
 			kind: k, namespace: namespace, selector: key.Selector(), first: 1,
 			counts: func(ctx context.Context, o *metav1.PartialObjectMetadata) (bool, error) {
 				if !stays(k, o) || !key.Protects(k.GroupResource(), key.Value(o)) {
@@ -139,11 +153,11 @@ func (l Look) searches(k inventory.Kind, namespace string) []search {
 
 // selections are the lists that find what protections select of a kind: one for
 // each name and for each label selector, or one of all objects where that is less.
-func selections(k inventory.Kind, namespace string, selectors []selection.Selector, selected check) []search {
-	var out []search
+func selections(k inventory.Kind, namespace string, selectors []selection.Selector, selected check) []metadataSearch {
+	var out []metadataSearch
 	seen := sets.New[string]()
 	for _, s := range selectors {
-		one := search{kind: k, namespace: namespace, first: 1, counts: selected}
+		one := metadataSearch{kind: k, namespace: namespace, first: 1, counts: selected}
 		if s.Names == nil {
 			if s.Objects != nil {
 				one.selector = s.Objects.String()
@@ -162,7 +176,7 @@ func selections(k inventory.Kind, namespace string, selectors []selection.Select
 			}
 		}
 		if len(out) > parallel {
-			return []search{{kind: k, namespace: namespace, first: page, counts: selected}}
+			return []metadataSearch{{kind: k, namespace: namespace, first: page, counts: selected}}
 		}
 	}
 	return out
@@ -175,18 +189,18 @@ func stays(k inventory.Kind, o *metav1.PartialObjectMetadata) bool {
 }
 
 // run makes the lists in parallel. Each ends with the first object that it finds.
-func (l Look) run(ctx context.Context, c metadata.Interface, searches []search, r Result) Result {
+func run(ctx context.Context, searches []search, r Result) Result {
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, s := range searches {
 		group.Go(func() error {
-			ref, more, err := s.find(ctx, c, l.Bound)
+			ref, more, err := s.find(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case err != nil:
-				r.Failed = append(r.Failed, Failure{s.kind.GroupResource(), err})
+				r.Failed = append(r.Failed, Failure{s.resource, err})
 			case ref != nil && !slices.Contains(r.Found, *ref):
 				r.Found = append(r.Found, *ref)
 				r.More = r.More || more
@@ -212,7 +226,7 @@ func compare(a, b schema.GroupResource) int {
 }
 
 // find returns the first object that counts, and whether there may be more.
-func (s search) find(ctx context.Context, c metadata.Interface, b bound) (ref *contents.Ref, more bool, err error) {
+func (s metadataSearch) find(ctx context.Context, c metadata.Interface, b bound) (ref *contents.Ref, more bool, err error) {
 	o := metav1.ListOptions{LabelSelector: s.selector, Limit: s.first}
 	if s.name != "" {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()

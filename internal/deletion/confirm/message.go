@@ -35,10 +35,14 @@ func describe(o *metav1.PartialObjectMetadata, r Result) string {
 	return text + unchecked(o)
 }
 
-// unchecked is the way past.
+// unchecked is the way past. The objects of a definition have nothing else to protect them then.
 func unchecked(o *metav1.PartialObjectMetadata) string {
-	return fmt.Sprintf(". To delete it all the same, unchecked: kubectl annotate %s %s %s=%s",
+	text := fmt.Sprintf(". To delete it all the same, unchecked: kubectl annotate %s %s %s=%s",
 		resourceOf(o), o.Name, v1alpha1.DeleteUncheckedAnnotation, o.Name)
+	if resourceOf(o) == "crd" {
+		text += fmt.Sprintf("; that needs the RBAC verb %q on %s.%s, cluster-wide", v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
+	}
+	return text
 }
 
 func resourceOf(o *metav1.PartialObjectMetadata) string {

@@ -184,7 +184,7 @@ func (h *Handler) subjectOf(req ctrladmission.Request, o *metav1.PartialObjectMe
 	if req.Resource.Resource == namespaces.Resource {
 		return subject{
 			key:   "namespace " + o.Name,
-			below: func(ctx context.Context, l Look) Result { return l.Namespace(ctx, h.o.Metadata, o.Name) },
+			below: func(ctx context.Context, l Look) Result { return l.Namespace(ctx, h.o.Metadata, h.o.Client.CoreV1().PersistentVolumes(), o.Name) },
 			used:  func(ctx context.Context) (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) },
 		}, nil
 	}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package contents is the pure part of protection by consequence: it knows what
-// protected objects hang below a namespace, a CustomResourceDefinition or an
-// owner.
+// protected objects hang below a namespace, a CustomResourceDefinition, an owner
+// or the claim of a volume.
 package contents
 
 import (
@@ -55,6 +55,16 @@ type Object struct {
 	UID       types.UID
 	Owners    []types.UID
 	Protected bool
+	// Claim is the one with which a volume is deleted; nil for everything else.
+	Claim *Claim
+}
+
+// above are the objects with which an object is deleted, but for its namespace and its definition.
+func (o Object) above() []types.UID {
+	if o.Claim == nil {
+		return o.Owners
+	}
+	return append(slices.Clone(o.Owners), o.Claim.UID)
 }
 
 // Index knows what hangs below what. It is not safe for concurrent use.
@@ -79,14 +89,17 @@ func NewIndex() *Index {
 func (x *Index) Put(o Object) {
 	x.Delete(o.UID)
 	x.objects[o.UID] = o
-	for _, owner := range o.Owners {
-		insert(x.children, owner, o.UID)
+	for _, above := range o.above() {
+		insert(x.children, above, o.UID)
 	}
 	if !o.Protected {
 		return
 	}
 	if o.Namespace != "" {
 		insert(x.inNamespace, o.Namespace, o.UID)
+	}
+	if o.Claim != nil {
+		insert(x.inNamespace, o.Claim.Namespace, o.UID)
 	}
 	insert(x.ofResource, o.Resource, o.UID)
 }
@@ -98,10 +111,13 @@ func (x *Index) Delete(uid types.UID) {
 		return
 	}
 	delete(x.objects, uid)
-	for _, owner := range o.Owners {
-		drop(x.children, owner, uid)
+	for _, above := range o.above() {
+		drop(x.children, above, uid)
 	}
 	drop(x.inNamespace, o.Namespace, uid)
+	if o.Claim != nil {
+		drop(x.inNamespace, o.Claim.Namespace, uid)
+	}
 	drop(x.ofResource, o.Resource, uid)
 }
 
@@ -129,11 +145,11 @@ func drop[K comparable](m map[K]sets.Set[types.UID], k K, uid types.UID) {
 }
 
 // Ancestors are the owners above an object, as far as they are known: owners, and
-// the owners of those owners that are known themselves.
+// the owners of those owners that are known themselves. The claim of a volume is one of them.
 func (x *Index) Ancestors(uid types.UID) []types.UID {
 	seen := sets.New(uid)
-	var out, next []types.UID
-	next = append(next, x.objects[uid].Owners...)
+	var out []types.UID
+	next := slices.Clone(x.objects[uid].above())
 	for len(next) > 0 {
 		owner := next[0]
 		next = next[1:]
@@ -142,36 +158,42 @@ func (x *Index) Ancestors(uid types.UID) []types.UID {
 		}
 		seen.Insert(owner)
 		out = append(out, owner)
-		next = append(next, x.objects[owner].Owners...)
+		next = append(next, x.objects[owner].above()...)
 	}
 	return out
 }
 
-// InNamespace are the protected objects in a namespace.
+// InNamespace are the protected objects in a namespace, and the volumes of claims in it.
 func (x *Index) InNamespace(name string) Holding { return x.holding(x.inNamespace[name]) }
 
 // OfResource are the protected objects of a kind.
 func (x *Index) OfResource(r schema.GroupResource) Holding { return x.holding(x.ofResource[r]) }
 
-// Below are the protected objects that an owner or what it owns owns. An owner in
-// a namespace owns nothing in another one, whatever an object there says.
+// Below are the protected objects that an owner or what it owns owns, and the volume of a claim. An object counts below
+// owners in its own namespace alone, and one without a namespace below those without: the garbage collector heeds no
+// owner in another namespace, and a user of a namespace must not hold up an object that has none by naming it as an owner.
 func (x *Index) Below(uid types.UID, namespace string) Holding {
+	type parent struct {
+		uid       types.UID
+		namespace string
+	}
 	seen, below := sets.New(uid), sets.New[types.UID]()
-	next := x.children[uid].UnsortedList()
+	next := []parent{{uid, namespace}}
 	for len(next) > 0 {
-		child := next[0]
+		p := next[0]
 		next = next[1:]
-		if seen.Has(child) {
-			continue
+		for child := range x.children[p.uid] {
+			o := x.objects[child]
+			ofClaim := o.Claim != nil && o.Claim.UID == p.uid
+			if seen.Has(child) || o.Namespace != p.namespace && !ofClaim {
+				continue
+			}
+			seen.Insert(child)
+			if o.Protected {
+				below.Insert(child)
+			}
+			next = append(next, parent{child, o.Namespace})
 		}
-		seen.Insert(child)
-		if namespace != "" && x.objects[child].Namespace != namespace {
-			continue
-		}
-		if x.objects[child].Protected {
-			below.Insert(child)
-		}
-		next = append(next, x.children[child].UnsortedList()...)
 	}
 	return x.holding(below)
 }

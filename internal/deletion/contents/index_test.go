@@ -17,19 +17,23 @@ import (
 
 var (
 	claims   = schema.GroupResource{Resource: "persistentvolumeclaims"}
+	volumes  = schema.GroupResource{Resource: "persistentvolumes"}
 	stateful = schema.GroupResource{Group: "apps", Resource: "statefulsets"}
 )
 
-// of makes an object whose UID is its name, from "namespace/name", its owners, and
-// "!" where it is protected.
+// of makes an object whose UID is its name, from "namespace/name", its owners, the claim of a volume as
+// "namespace/name", and "!" where it is protected.
 func of(r schema.GroupResource, words ...string) Object {
 	o := Object{Ref: Ref{Resource: r}}
 	o.Namespace, o.Name, _ = strings.Cut(words[0], "/")
 	o.UID = types.UID(o.Name)
 	for _, w := range words[1:] {
-		if w == "!" {
+		switch namespace, name, bound := strings.Cut(w, "/"); {
+		case w == "!":
 			o.Protected = true
-		} else {
+		case bound:
+			o.Claim = &Claim{Namespace: namespace, Name: name, UID: types.UID(name)}
+		default:
 			o.Owners = append(o.Owners, types.UID(w))
 		}
 	}
@@ -49,22 +53,25 @@ func TestIndex_holdings(t *testing.T) {
 	x := index(
 		of(stateful, "shop/db"),
 		of(claims, "shop/b", "db", "!"), of(claims, "shop/a", "db", "!"), of(claims, "shop/open", "db"),
-		of(claims, "other/c", "!"), of(stateful, "shop/web", "!"), of(claims, "/volume", "a", "!"),
+		of(claims, "other/c", "!"), of(stateful, "shop/web", "!"), of(volumes, "/volume", "shop/open", "!"),
+		of(claims, "shop/blocker", "node", "!"), of(volumes, "/of-node", "node", "!"),
 	)
 	tests := []struct {
 		name string
 		got  Holding
 		want string
 	}{
-		{name: "a namespace holds what is protected in it", got: x.InNamespace("shop"), want: "3 protected objects: persistentvolumeclaims/a, persistentvolumeclaims/b, statefulsets.apps/web"},
+		{name: "a namespace holds what is protected in it, and the volumes of its claims", got: x.InNamespace("shop"), want: "5 protected objects: persistentvolumes/volume, persistentvolumeclaims/a, persistentvolumeclaims/b and 2 more"},
 		{name: "a namespace with nothing protected holds nothing", got: x.InNamespace("empty"), want: "0 protected objects: "},
 		{name: "no namespace holds what has none", got: x.InNamespace(""), want: "0 protected objects: "},
-		{name: "a kind holds its objects everywhere", got: x.OfResource(claims), want: "4 protected objects: persistentvolumeclaims/volume, other/persistentvolumeclaims/c, persistentvolumeclaims/a and 1 more"},
+		{name: "a kind holds its objects everywhere", got: x.OfResource(claims), want: "4 protected objects: other/persistentvolumeclaims/c, persistentvolumeclaims/a, persistentvolumeclaims/b and 1 more"},
 		{name: "another kind holds its own", got: x.OfResource(stateful), want: "1 protected object: statefulsets.apps/web"},
-		{name: "an owner holds what it owns, and what that owns", got: x.Below("db", ""), want: "3 protected objects: persistentvolumeclaims/volume, persistentvolumeclaims/a, persistentvolumeclaims/b"},
-		{name: "an owner in between holds the rest", got: x.Below("a", ""), want: "1 protected object: persistentvolumeclaims/volume"},
-		{name: "what owns nothing holds nothing", got: x.Below("web", ""), want: "0 protected objects: "},
-		{name: "what is not known holds nothing", got: x.Below("nobody", ""), want: "0 protected objects: "},
+		{name: "an owner holds what it owns, and what that owns", got: x.Below("db", "shop"), want: "3 protected objects: persistentvolumes/volume, persistentvolumeclaims/a, persistentvolumeclaims/b"},
+		{name: "a claim holds its volume", got: x.Below("open", "shop"), want: "1 protected object: persistentvolumes/volume"},
+		{name: "an owner in another namespace holds nothing", got: x.Below("db", "other"), want: "0 protected objects: "},
+		{name: "an owner without a namespace holds what has none either", got: x.Below("node", ""), want: "1 protected object: persistentvolumes/of-node"},
+		{name: "what owns nothing holds nothing", got: x.Below("web", "shop"), want: "0 protected objects: "},
+		{name: "what is not known holds nothing", got: x.Below("nobody", "shop"), want: "0 protected objects: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,7 +119,7 @@ func TestIndex_circles(t *testing.T) {
 	t.Parallel()
 	x := index(of(stateful, "s/a", "c", "!"), of(stateful, "s/b", "a", "!"), of(stateful, "s/c", "b", "b"), of(stateful, "s/self", "self", "!"))
 	for uid, want := range map[types.UID]int{"a": 1, "b": 1, "c": 2, "self": 0} {
-		if got := x.Below(uid, "").Count; got != want {
+		if got := x.Below(uid, "s").Count; got != want {
 			t.Errorf("below %s: got %d, want %d", uid, got, want)
 		}
 	}
@@ -132,7 +139,7 @@ func TestIndex_ancestors(t *testing.T) {
 	if got := x.Ancestors("nobody"); len(got) > 0 {
 		t.Errorf("above what is not known: got %v", got)
 	}
-	if got := x.Below("unknown", "").Count; got != 1 {
+	if got := x.Below("unknown", "s").Count; got != 1 {
 		t.Errorf("an owner that is not known itself holds %d, want 1", got)
 	}
 }
@@ -141,11 +148,11 @@ func TestIndex_whatIsPutAgainIsReplaced(t *testing.T) {
 	t.Parallel()
 	x := index(of(claims, "shop/a", "db", "!"))
 	x.Put(of(claims, "shop/a", "web", "!"))
-	if got := []int{x.Below("db", "").Count, x.Below("web", "").Count, x.InNamespace("shop").Count, x.Len()}; !slices.Equal(got, []int{0, 1, 1, 1}) {
+	if got := []int{x.Below("db", "shop").Count, x.Below("web", "shop").Count, x.InNamespace("shop").Count, x.Len()}; !slices.Equal(got, []int{0, 1, 1, 1}) {
 		t.Errorf("another owner: got %v", got)
 	}
 	x.Put(of(claims, "shop/a", "web"))
-	if got := []int{x.Below("web", "").Count, x.InNamespace("shop").Count, x.OfResource(claims).Count}; !slices.Equal(got, []int{0, 0, 0}) {
+	if got := []int{x.Below("web", "shop").Count, x.InNamespace("shop").Count, x.OfResource(claims).Count}; !slices.Equal(got, []int{0, 0, 0}) {
 		t.Errorf("not protected any more: got %v", got)
 	}
 	if o, ok := x.Get("a"); !ok || o.Protected {
@@ -177,7 +184,23 @@ func (n naive) owns(owner, uid types.UID, way []types.UID) bool {
 	if !ok || slices.Contains(way, uid) {
 		return false
 	}
-	return slices.ContainsFunc(o.Owners, func(next types.UID) bool { return next == owner || n.owns(owner, next, append(way, uid)) })
+	return slices.ContainsFunc(o.above(), func(next types.UID) bool { return next == owner || n.owns(owner, next, append(way, uid)) })
+}
+
+// below is owns where each owner is in the namespace of what it owns.
+func (n naive) below(owner types.UID, namespace string, uid types.UID, way []types.UID) bool {
+	o, ok := n[uid]
+	if !ok || slices.Contains(way, uid) {
+		return false
+	}
+	return slices.ContainsFunc(o.above(), func(next types.UID) bool {
+		ofClaim := o.Claim != nil && o.Claim.UID == next
+		if next == owner {
+			return o.Namespace == namespace || ofClaim
+		}
+		parent, known := n[next]
+		return known && (o.Namespace == parent.Namespace || ofClaim) && n.below(owner, namespace, next, append(way, uid))
+	})
 }
 
 // FuzzIndex puts and deletes objects at random, circles included.
@@ -202,6 +225,9 @@ func FuzzIndex(f *testing.F) {
 				for range random.IntN(3) {
 					o.Owners = append(o.Owners, uids[random.IntN(len(uids))])
 				}
+				if o.Namespace == "" && random.IntN(2) == 0 {
+					o.Claim = &Claim{Namespace: namespaces[1+random.IntN(2)], UID: uids[random.IntN(len(uids))]}
+				}
 				x.Put(o)
 				n[uid] = o
 			}
@@ -212,13 +238,14 @@ func FuzzIndex(f *testing.F) {
 				}
 			}
 			for _, ns := range namespaces[1:] {
-				expect("in "+ns, n.holding(func(o Object) bool { return o.Namespace == ns }), x.InNamespace(ns))
+				expect("in "+ns, n.holding(func(o Object) bool { return o.Namespace == ns || o.Claim != nil && o.Claim.Namespace == ns }), x.InNamespace(ns))
 			}
 			for _, r := range []schema.GroupResource{claims, stateful} {
 				expect("of "+r.String(), n.holding(func(o Object) bool { return o.Resource == r }), x.OfResource(r))
 			}
 			for _, owner := range uids {
-				expect("below "+string(owner), n.holding(func(o Object) bool { return o.UID != owner && n.owns(owner, o.UID, nil) }), x.Below(owner, ""))
+				place := n[owner].Namespace
+				expect("below "+string(owner), n.holding(func(o Object) bool { return o.UID != owner && n.below(owner, place, o.UID, nil) }), x.Below(owner, place))
 				var above []string
 				for _, other := range uids {
 					if other != owner && n.owns(other, owner, nil) {

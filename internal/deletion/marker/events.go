@@ -73,16 +73,23 @@ func (m *Marker) seen(s inventory.Source, o *metav1.PartialObjectMetadata) {
 	}
 	m.count(k, +1)
 	m.noteTraffic(k)
-	m.index.Put(contents.Object{
-		Ref:       contents.Ref{Resource: src.kind.GroupResource(), Namespace: o.Namespace, Name: o.Name},
-		UID:       o.UID,
-		Owners:    owners(o),
-		Protected: m.isProtected(k),
-	})
+	m.noteVolume(k)
+	m.put(k)
 	m.enqueue(append(append(before, m.above(k)...), targetOf(k))...)
 	if _, probed := m.probes[k.kind.GroupResource()]; k.kind.Aggregated && !probed {
 		m.Wake()
 	}
+}
+
+// put has the index know an object.
+func (m *Marker) put(k *known) {
+	m.index.Put(contents.Object{
+		Ref:       contents.Ref{Resource: k.kind.GroupResource(), Namespace: k.meta.Namespace, Name: k.meta.Name},
+		UID:       k.meta.UID,
+		Owners:    owners(k.meta),
+		Protected: m.isProtected(k),
+		Claim:     m.claimOf(k),
+	})
 }
 
 // update stores the latest state of an object.
@@ -131,6 +138,7 @@ func (m *Marker) forget(k *known) {
 	delete(m.known, k.meta.UID)
 	delete(m.recent, k.meta.UID)
 	delete(m.whileUsed, k.meta.UID)
+	delete(m.claimed, k.meta.UID)
 	m.setUnbound(k.meta.UID, false)
 	m.index.Delete(k.meta.UID)
 	m.enqueue(above...)
@@ -201,9 +209,11 @@ func (m *Marker) naming(s inventory.Source) (names []string) {
 	return m.o.Protections.Naming(src.kind.GroupKind())
 }
 
+// allSynced reports whether the objects of all kinds have been seen, but for kinds that are not served: their objects are
+// deleted with their definition alone, for which seenBelow is.
 func (m *Marker) allSynced() bool {
 	for _, s := range m.sources {
-		if !s.synced {
+		if !s.synced && !s.kind.Unserved {
 			return false
 		}
 	}
@@ -277,6 +287,10 @@ func (m *Marker) above(k *known) []target {
 		out = append(out, target{resource: inventory.CRDs.GroupResource(), name: k.kind.CRDName()})
 	}
 	out = append(out, m.ownersOf(k)...)
+	if i, ok := m.index.Get(o.UID); ok && i.Claim != nil {
+		out = append(out, target{resource: namespaces.GroupResource(), name: i.Claim.Namespace},
+			target{resource: policy.Claims, namespace: i.Claim.Namespace, name: i.Claim.Name, uid: i.Claim.UID})
+	}
 	for _, uid := range m.index.Ancestors(o.UID) {
 		if a := m.known[uid]; a != nil {
 			out = append(out, targetOf(a))
@@ -286,7 +300,7 @@ func (m *Marker) above(k *known) []target {
 	return out
 }
 
-// ownersOf are the owners that an object names.
+// ownersOf are the owners that an object names, in its own namespace, or without one if it has none; see contents.Index.
 func (m *Marker) ownersOf(k *known) (out []target) {
 	for _, r := range k.meta.OwnerReferences {
 		gv, err := schema.ParseGroupVersion(r.APIVersion)
@@ -294,17 +308,13 @@ func (m *Marker) ownersOf(k *known) (out []target) {
 			continue // no such owner can exist
 		}
 		kind, ok := m.kinds.ByKind(schema.GroupKind{Group: gv.Group, Kind: r.Kind})
-		if !ok || !Guarded(kind) || kind.Namespaced && k.meta.Namespace == "" {
-			continue // nothing of that kind can own it
+		if !ok || !Guarded(kind) || kind.Namespaced != (k.meta.Namespace != "") {
+			continue
 		}
 		if kind.Aggregated && m.sources[inventory.Source{Resource: kind.Resource}] == nil {
 			continue // nobody would see the mark again
 		}
-		t := target{resource: kind.GroupResource(), name: r.Name, uid: r.UID}
-		if kind.Namespaced {
-			t.namespace = k.meta.Namespace
-		}
-		out = append(out, t)
+		out = append(out, target{resource: kind.GroupResource(), namespace: k.meta.Namespace, name: r.Name, uid: r.UID})
 	}
 	return out
 }

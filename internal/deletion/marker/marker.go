@@ -9,6 +9,7 @@ package marker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -135,6 +136,11 @@ type Marker struct {
 	// traffic the EndpointSlices, watched once there is such a Service.
 	whileUsed map[types.UID]struct{}
 	traffic   cache.SharedIndexInformer
+	// volumes are the PersistentVolumes, watched once one is protected. claimed are
+	// those that are, and claimsSeen whether the claims of all of them are known.
+	volumes    cache.SharedIndexInformer
+	claimed    map[types.UID]struct{}
+	claimsSeen bool
 	// needed is set once something was to be protected; only Start has it.
 	needed bool
 	// background are the goroutines beside the workers and the watches.
@@ -171,6 +177,7 @@ func New(o Options) *Marker {
 		recent:          map[types.UID]marks.Set{},
 		last:            map[target]written{},
 		whileUsed:       map[types.UID]struct{}{},
+		claimed:         map[types.UID]struct{}{},
 		probes:          map[schema.GroupResource]*probe{},
 		cleaned:         lru.New(cleanedLimit),
 		unbound:         sets.New[types.UID](),
@@ -274,7 +281,7 @@ func (m *Marker) follow(ctx context.Context) error {
 		m.lookAgain()
 	}
 	m.probeAggregated(ctx)
-	return m.followTraffic(ctx)
+	return errors.Join(m.followTraffic(ctx), m.followVolumes(ctx))
 }
 
 // difference is what has to change.
@@ -287,12 +294,18 @@ type difference struct {
 func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kinds != kinds {
+	served := m.kinds != kinds
+	if served {
 		m.servedAgain(m.kinds, kinds)
 		m.kinds, m.probes = kinds, map[schema.GroupResource]*probe{}
 		m.frontedAgain(nil)
 		for _, in := range m.overrides {
 			m.enqueueTarget(in.target)
+		}
+		for _, k := range m.known { // see seenBelow
+			if k.kind.Resource == inventory.CRDs {
+				m.queue.Add(targetOf(k))
+			}
 		}
 	}
 	before := m.settings
@@ -310,6 +323,9 @@ func (m *Marker) compare(kinds *inventory.Snapshot) (d difference) {
 		if _, ok := wanted[s]; !ok && m.replaced(s, wanted) {
 			d.stop = append(d.stop, s)
 		}
+	}
+	if served && m.bound() { // a kind for which it waited may not be served any more
+		m.tellBound()
 	}
 	return d
 }

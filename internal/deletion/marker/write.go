@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,10 +72,13 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	}
 	k := m.known[o.UID]
 	have, want := m.carried(o, k), m.wanted(kind, o, k)
-	if before, held := have[v1alpha1.HoldsProtectedMark]; held && !m.allSynced() {
-		// What hangs below it may not have been seen yet.
-		want[v1alpha1.HoldsProtectedMark] = before
-		m.queue.AddAfter(t, calm)
+	if before, held := have[v1alpha1.HoldsProtectedMark]; held {
+		if seen, soon := m.seenBelow(kind, o); !seen {
+			want[v1alpha1.HoldsProtectedMark] = before
+			if soon {
+				m.queue.AddAfter(t, calm)
+			}
+		}
 	}
 	if len(want) == 0 && labelsCopied(kind, o) || want.Equal(have) && !m.strayDue(t, o, k) {
 		return plan{}, false
@@ -196,7 +198,10 @@ func (m *Marker) wanted(kind inventory.Kind, o *metav1.PartialObjectMetadata, k 
 			v1alpha1.ProtectedWhileUsedByMark: v1alpha1.ModeCascading,
 		} {
 			if by := withMode(k.protections, mode); len(by) > 0 {
-				set[mark] = marks.Mark{Value: selection.Value(by), Detail: marks.Detail(selection.Detail(by))}
+				set[mark] = marks.Mark{
+					Value: selection.Value(by), Detail: marks.Detail(selection.Detail(by)),
+					Labels: selection.LabelKeys(by, kind.GroupKind(), o, m.namespaceLabels[o.Namespace]),
+				}
 			}
 		}
 		if m.usedByTraffic(k) {
@@ -231,10 +236,24 @@ func (m *Marker) holding(kind inventory.Kind, o *metav1.PartialObjectMetadata) c
 	case namespaces:
 		return m.index.InNamespace(o.Name)
 	case inventory.CRDs:
-		resource, group, _ := strings.Cut(o.Name, ".")
-		return m.index.OfResource(schema.GroupResource{Group: group, Resource: resource})
+		return m.index.OfResource(schema.ParseGroupResource(o.Name))
 	}
 	return m.index.Below(o.UID, o.Namespace)
+}
+
+// seenBelow reports whether everything that may hang below an object has been seen, and if not, whether it soon will be. Of
+// a definition that is its objects. They are deleted with it, also those of a kind that is not served: compare enqueues the
+// definition when that changes.
+func (m *Marker) seenBelow(kind inventory.Kind, o *metav1.PartialObjectMetadata) (seen, soon bool) {
+	if kind.Resource != inventory.CRDs {
+		seen = m.allSynced() && m.volumesSeen()
+		return seen, !seen
+	}
+	defined, ok := m.kinds.ByResource(schema.ParseGroupResource(o.Name))
+	if !ok || !defined.CRD {
+		return false, false
+	}
+	return m.seenAll(defined.GroupResource()), !defined.Unserved
 }
 
 // placeOf is the namespace as seen from which the contents of an object are

@@ -24,6 +24,12 @@ const (
 	// RuleOwn refuses to give a protected derived object a new owner, because
 	// the garbage collector deletes it when that owner does not exist.
 	RuleOwn Rule = "own"
+	// RuleRelabel refuses to take an object out of the protections that select it
+	// by its labels, without the right to unprotect.
+	RuleRelabel Rule = "relabel"
+	// RuleUnchecked keeps who may write CustomResourceDefinitions from deleting one
+	// without the look at its objects, which would all be deleted.
+	RuleUnchecked Rule = "unchecked"
 	// RuleBind refuses to take protection away by binding a pod to a node,
 	// which overwrites the pod's labels.
 	RuleBind Rule = "bind"
@@ -32,7 +38,12 @@ const (
 	// RuleValueStands warns of a label value that Holdfast does not act on and that
 	// is there already, comes from a template, or means something elsewhere.
 	RuleValueStands Rule = "value-stands"
+	// RuleTooLate warns of a label that is set on an object that is being deleted.
+	RuleTooLate Rule = "too-late"
 )
+
+// uncheckedPolicyName is that of the policy that runs RuleUnchecked.
+const uncheckedPolicyName = "holdfast-deletion-unchecked"
 
 // PolicyName is the name of the policy that runs a rule for the label. It is part
 // of every refusal that users see.
@@ -41,8 +52,12 @@ func (k Key) PolicyName(r Rule) string {
 	switch r {
 	case RuleDelete:
 		return name
-	case RuleOwn: // the second validation of the policy against unprotecting
+	case RuleOwn, RuleRelabel: // further validations of the policy against unprotecting
 		return name + "-" + string(RuleUnprotect)
+	case RuleTooLate:
+		return name + "-" + string(RuleValueStands)
+	case RuleUnchecked: // about contents, marked or not
+		return uncheckedPolicyName
 	default:
 		return name + "-" + string(r)
 	}
@@ -80,9 +95,11 @@ func (r Rules) Decide(req Request) Verdict {
 func (r Rules) decideKey(k Key, req Request) []Finding {
 	switch {
 	case req.Operation == admissionv1.Delete && req.SubResource == "":
-		return r.onDelete(k, req)
+		return slices.Concat(r.onDelete(k, req), onUnchecked(k, req))
+	case k.Mark == MarkContents:
+		return onUnchecked(k, req)
 	case k.Mark != "":
-		return r.onOwn(k, req)
+		return slices.Concat(r.onOwn(k, req), r.onRelabel(k, req))
 	case req.Operation == admissionv1.Update:
 		return slices.Concat(r.onUpdate(k, req), onValue(k, req))
 	case req.Operation == admissionv1.Create:
@@ -118,9 +135,10 @@ func isAnchor(req Request) bool {
 var ClusterRoles = schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}
 
 // replaces reports whether the request deletes an object to make it again: one that a controller made of a template, or
-// an operator of a custom resource. An operator may not delete what something protected hangs below.
+// an operator of a custom resource. An operator may not delete what something protected hangs below. A pod may also have
+// to make room.
 func (r Rules) replaces(k Key, req Request) bool {
-	return derived(req.Resource, req.OldObject) && r.machine(req) ||
+	return derived(req.Resource, req.OldObject) && r.machine(req) || preempts(req) ||
 		k.Mark != MarkContents && req.Operates && replaceable(req.Resource)
 }
 
@@ -148,12 +166,6 @@ func (r Rules) onOwn(k Key, req Request) []Finding {
 	return []Finding{{Rule: RuleOwn, Key: k, Message: k.OwnMessage()}}
 }
 
-// passesUnlooked says whether a deletion passes by the webhook that looks what is in
-// the object.
-func passesUnlooked(o *metav1.PartialObjectMetadata) bool {
-	return o.Annotations[v1alpha1.DeleteUncheckedAnnotation] == o.Name
-}
-
 // letsPass says whether there is a way past the protection that leaves it in
 // force for others.
 func (k Key) letsPass(req Request) bool {
@@ -163,7 +175,7 @@ func (k Key) letsPass(req Request) bool {
 		return v1alpha1.MarkOf(o, v1alpha1.OverrideContentsMark) != "" ||
 			req.Released ||
 			req.MayUnprotect && passesUnlooked(o) ||
-			req.Orphans && usedBy(req.Resource) != UsedByContents
+			req.Orphans && !slices.Contains(NotOrphaned, req.Resource)
 	case MarkProtection, MarkWhileUsed:
 		if req.MayBypass[k.Mark] {
 			return true
@@ -217,11 +229,23 @@ func isBinding(req Request) bool {
 }
 
 func onValue(k Key, req Request) []Finding {
-	value := labels(req.Object)[k.Label]
-	if req.SubResource != "" || k.Knows(req.Resource, value) {
+	if req.SubResource != "" {
 		return nil
 	}
+	value := labels(req.Object)[k.Label]
 	stands := req.Operation == admissionv1.Update && labels(req.OldObject)[k.Label] == value
+	if terminating(req.Object) && !stands && k.Protects(req.Resource, value) {
+		late := Finding{Rule: RuleTooLate, Key: k, WarnOnly: true, Message: k.TooLateMessage()}
+		return append(k.onUnknown(req, value, stands), late)
+	}
+	return k.onUnknown(req, value, stands)
+}
+
+// onUnknown is about a value that the label may not be set to.
+func (k Key) onUnknown(req Request, value string, stands bool) []Finding {
+	if k.Knows(req.Resource, value) {
+		return nil
+	}
 	if stands || controlled(req.Object) || slices.Contains(k.Elsewhere, value) {
 		return []Finding{{Rule: RuleValueStands, Key: k, WarnOnly: true, Message: k.ValueStandsMessage()}}
 	}

@@ -69,6 +69,10 @@ var ClusterControllers = []string{
 	"system:serviceaccount:kube-system:ttl-after-finished-controller",
 }
 
+// Preemptors are the users that delete pods to make room for others, or because their node is gone. A label of a tenant
+// must not hold the place that a system pod needs, also on a pod without an owner.
+var Preemptors = []string{"system:kube-scheduler", "system:serviceaccount:kube-system:pod-garbage-collector"}
+
 // KubeletUserPrefix begins the user name of every kubelet. Kubelets delete the
 // mirror pods of static pods, and no other kind counts for them.
 const KubeletUserPrefix = "system:node:"
@@ -99,8 +103,16 @@ func controlled(o *metav1.PartialObjectMetadata) bool {
 func (r Rules) machine(req Request) bool {
 	return slices.Contains(ClusterControllers, req.User) ||
 		slices.Contains(r.WorkloadControllers, req.User) ||
-		req.Resource == (schema.GroupResource{Resource: "pods"}) && strings.HasPrefix(req.User, KubeletUserPrefix)
+		(req.Resource == pods || req.Resource == nodes) && strings.HasPrefix(req.User, KubeletUserPrefix)
 }
+
+var (
+	pods  = schema.GroupResource{Resource: "pods"}
+	nodes = schema.GroupResource{Resource: "nodes"}
+)
+
+// preempts reports whether one of Preemptors deletes a pod.
+func preempts(req Request) bool { return req.Resource == pods && slices.Contains(Preemptors, req.User) }
 
 // LeftToControllers says whether an object was made by a controller that may
 // delete it again, whatever protects it from people.

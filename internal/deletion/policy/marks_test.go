@@ -83,6 +83,8 @@ func TestDecide_marksRefuseDeletion(t *testing.T) {
 
 		{name: "an owner goes when what it owns is orphaned", resource: "apps/deployments", req: Request{OldObject: object(holdsMark), Orphans: true}},
 		{name: "a namespace does not, for nothing in it can be orphaned", resource: "namespaces", req: Request{OldObject: object(holdsMark), Orphans: true}, want: "delete contents"},
+		{name: "a claim does not, for its volume goes all the same", resource: "persistentvolumeclaims", req: Request{OldObject: object(holdsMark), Orphans: true}, want: "delete contents"},
+		{name: "a pod makes room, whatever hangs below it", resource: "pods", req: Request{OldObject: object(byMark, holdsMark), User: "system:kube-scheduler"}},
 		{name: "orphaning is no way past a protection", req: Request{OldObject: object(byMark), Orphans: true}, want: "delete protection"},
 	}
 	for _, tt := range tests {
@@ -118,6 +120,110 @@ func TestDecide_marksHaveNoOtherRule(t *testing.T) {
 		if got := summary(defaultRules(nil).Decide(req)); got != "" {
 			t.Errorf("%s %q: got %q, want nothing", req.Operation, req.SubResource, got)
 		}
+	}
+}
+
+func TestDecide_labelsThatSelect(t *testing.T) {
+	t.Parallel()
+	const selecting, whileUsed = v1alpha1.ProtectedByMark + "-labels", v1alpha1.ProtectedWhileUsedByMark + "-labels"
+	one := func(words ...string) *metav1.PartialObjectMetadata {
+		return annotated(object(append(words, byMark)...), selecting, "app,tier")
+	}
+	tests := []struct {
+		name     string
+		resource string
+		req      Request
+		want     string
+	}{
+		{name: "one of them changes", req: Request{OldObject: one("app=a"), Object: one("app=b")}, want: "relabel protection"},
+		{name: "one of them is removed", req: Request{OldObject: one("app=a"), Object: one()}, want: "relabel protection"},
+		{name: "one of them is removed that was empty", req: Request{OldObject: one("app="), Object: one()}, want: "relabel protection"},
+		{name: "one is added whose absence selects", req: Request{OldObject: one(), Object: one("tier=")}, want: "relabel protection"},
+		{name: "the annotation goes too", req: Request{OldObject: one("app=a"), Object: object(byMark)}, want: "relabel protection"},
+		{name: "other labels change", req: Request{OldObject: one("app=a"), Object: one("app=a", "other=b")}},
+		{name: "with the right", req: Request{OldObject: one("app=a"), Object: one(), MayUnprotect: true}},
+		{name: "by the operator of the object", req: Request{OldObject: one("app=a", "controller:a"), Object: one("controller:a"), Operates: true}, want: "relabel protection"},
+		{name: "through a subresource", resource: "configmaps/status", req: Request{OldObject: one("app=a"), Object: one()}, want: "relabel protection"},
+		{name: "a controller copies labels to what it made", resource: "pods", req: Request{OldObject: one("app=a", "controller:a"), Object: one("controller:a"), User: gc}},
+		{name: "a controller changes what it did not make", resource: "pods", req: Request{OldObject: one("app=a"), Object: one(), User: gc}, want: "relabel protection"},
+		{name: "a kubelet labels its node", resource: "nodes", req: Request{OldObject: one("app=a"), Object: one(), User: "system:node:n1"}},
+		{name: "an object that is being deleted", req: Request{OldObject: one("app=a", "terminating"), Object: one("terminating")}},
+		{name: "marks of another object", req: Request{OldObject: one("app=a", v1alpha1.MarkedLabel+"=2"), Object: one(v1alpha1.MarkedLabel + "=2")}},
+		{name: "protected by name alone", req: Request{OldObject: object(byMark, "app=a"), Object: object(byMark)}},
+		{name: "the labels of the other mark are its own", req: Request{OldObject: annotated(one("app=a"), whileUsed, "app"), Object: one()}, want: "relabel protection"},
+		{
+			name: "both marks speak for themselves", req: Request{OldObject: annotated(one("app=a", whileUsedMark), whileUsed, "app"), Object: one(whileUsedMark)},
+			want: "relabel protection, relabel protection-while-used",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.resource == "" {
+				tt.resource = "configmaps"
+			}
+			req := tt.req
+			req.Operation, req.Namespace = admissionv1.Update, "shop"
+			req.Resource, req.SubResource = resource(tt.resource)
+			if diff := cmp.Diff(tt.want, summary(defaultRules(nil).Decide(req))); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecide_messageOfLabelsThatSelect(t *testing.T) {
+	t.Parallel()
+	old := annotated(object(byMark, "app=a", "tier=db"), v1alpha1.ProtectedByMark+"-labels", "app,tier", v1alpha1.ProtectedByMark, "one (ask dba)")
+	r, _ := resource("secrets")
+	got := defaultRules(nil).Decide(Request{Operation: admissionv1.Update, Resource: r, Namespace: "shop", OldObject: old, Object: object(byMark)})
+	want := `ResourceDeletionProtection one (ask dba) selects secrets/web by labels, of which this update changes app, tier. That takes the object out of the protection and needs ` +
+		`the RBAC verb "unprotect" on resourcedeletionprotections.holdfast.dev in the object's namespace, or cluster-wide for a Namespace or an object without one. Put these labels back into what you apply`
+	if len(got) != 1 || got[0].Message != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+func TestDecide_unchecked(t *testing.T) {
+	t.Parallel()
+	plain := func(words ...string) *metav1.PartialObjectMetadata { return object(words...) }
+	free := func(words ...string) *metav1.PartialObjectMetadata {
+		return annotated(object(words...), unchecked, "web")
+	}
+	tests := []struct {
+		name      string
+		operation admissionv1.Operation
+		old, new  *metav1.PartialObjectMetadata
+		may       bool
+		namespace bool
+		want      string
+	}{
+		{name: "a definition is not deleted without a look", operation: admissionv1.Delete, old: free(), want: "unchecked contents"},
+		{name: "with the right it is", operation: admissionv1.Delete, old: free(), may: true},
+		{name: "a marked one holds what is below it, too", operation: admissionv1.Delete, old: free(holdsMark), want: "delete contents, unchecked contents"},
+		{name: "an override of the contents is the look", operation: admissionv1.Delete, old: free(holdsMark, overridden, contentsToo)},
+		{name: "one that is being deleted is let go", operation: admissionv1.Delete, old: free("terminating")},
+		{name: "without the annotation the webhook looks", operation: admissionv1.Delete, old: plain()},
+		{name: "the annotation is not prepared", operation: admissionv1.Update, old: plain(), new: free(), want: "unchecked contents"},
+		{name: "with the right it is set", operation: admissionv1.Update, old: plain(), new: free(), may: true},
+		{name: "another value means nothing", operation: admissionv1.Update, old: plain(), new: annotated(plain(), unchecked, "yes")},
+		{name: "one that stands does not hold up other changes", operation: admissionv1.Update, old: free(), new: free("a=b")},
+		{name: "it is taken off", operation: admissionv1.Update, old: free(), new: plain()},
+		{name: "a definition is not made with it", operation: admissionv1.Create, new: free(), want: "unchecked contents"},
+		{name: "a namespace keeps what is protected in it", operation: admissionv1.Delete, old: free(), namespace: true},
+		{name: "so its annotation is free", operation: admissionv1.Update, old: plain(), new: free(), namespace: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			req := Request{Operation: tt.operation, Resource: CustomResourceDefinitions, OldObject: tt.old, Object: tt.new, MayUnprotect: tt.may}
+			if tt.namespace {
+				req.Resource = Namespaces
+			}
+			if diff := cmp.Diff(tt.want, summary(defaultRules(nil).Decide(req))); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -18,12 +18,13 @@ import (
 // in a shell ("deployments.apps/web"), NamespacePlace as the flag that goes with it
 // (" -n shop"), empty for a cluster-scoped object. DetailPlace is where the
 // mark's annotation stands, or its value if there is none, and WhilePlace where a
-// label protects only an object that is in use.
+// label protects only an object that is in use. KeysPlace are the labels that an update changes.
 const (
 	TargetPlace    = "{target}"
 	NamespacePlace = "{namespace}"
 	DetailPlace    = "{detail}"
 	WhilePlace     = "{while}"
+	KeysPlace      = "{keys}"
 )
 
 // WhileUsed is what WhilePlace becomes.
@@ -67,6 +68,23 @@ var needsVerb = fmt.Sprintf("the RBAC verb %q on %s.%s in the object's namespace
 func (k Key) UnprotectMessage() string {
 	return "the label " + k.Label + " protects " + TargetPlace + " from deletion; taking it away, changing or emptying it needs " + needsVerb +
 		". Put it back into what you apply, or have somebody with that right run: kubectl label " + TargetPlace + NamespacePlace + " " + k.Label + "-"
+}
+
+// RelabelMessage is the text of RuleRelabel, with places for the object and the labels.
+func (k Key) RelabelMessage() string {
+	return "ResourceDeletionProtection " + DetailPlace + " selects " + TargetPlace + " by labels, of which this update changes " + KeysPlace +
+		". That takes the object out of the protection and needs " + needsVerb + ". Put these labels back into what you apply"
+}
+
+// UncheckedMessage is the text of RuleUnchecked.
+func UncheckedMessage() string {
+	return fmt.Sprintf("the annotation %s has a CustomResourceDefinition deleted with all of its objects, protected or not; setting it, and deleting the definition while it has it, needs the RBAC verb %q on %s.%s, cluster-wide",
+		v1alpha1.DeleteUncheckedAnnotation, v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
+}
+
+// TooLateMessage is the text of RuleTooLate.
+func (k Key) TooLateMessage() string {
+	return "this object is already being deleted, and the label " + k.Label + " does not stop that"
 }
 
 // OwnMessage is the text of RuleOwn.

@@ -43,7 +43,7 @@ var ReplaceableKinds = []schema.GroupResource{
 }
 
 // DataKinds are the kinds whose objects an operator may not unprotect either.
-var DataKinds = []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}}
+var DataKinds = []schema.GroupResource{Claims, Volumes}
 
 // replaceable reports whether the operator of an object of a kind may delete it.
 func replaceable(r schema.GroupResource) bool {

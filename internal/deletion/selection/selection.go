@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 )
 
@@ -130,6 +131,43 @@ func (s Selector) Matches(o *metav1.PartialObjectMetadata, namespace labels.Set)
 		(s.Names == nil || s.Names.Has(o.Name)) &&
 		(s.Namespaces == nil || o.Namespace != "" && s.Namespaces.Matches(namespace)) &&
 		(s.Objects == nil || s.Objects.Matches(labels.Set(o.Labels)))
+}
+
+// ownKeys are the domains of labels that Holdfast keeps itself, by the place of a namespace in its tree among others.
+// Who changes what such a label is about needs rights there.
+var ownKeys = []string{v1alpha1.GroupName, hncv1alpha2.GroupName}
+
+// LabelKeys returns the keys of the labels by which protections select an object that they all match, separated by commas
+// and in order. A protection that also selects the object otherwise adds none.
+func LabelKeys(protections []*Protection, kind schema.GroupKind, o *metav1.PartialObjectMetadata, namespace labels.Set) string {
+	keys := sets.New[string]()
+	for _, p := range protections {
+		keys = keys.Union(p.labelKeys(kind, o, namespace))
+	}
+	for key := range keys {
+		domain, _, _ := strings.Cut(key, "/")
+		if slices.ContainsFunc(ownKeys, func(own string) bool { return domain == own || strings.HasSuffix(domain, "."+own) }) {
+			keys.Delete(key)
+		}
+	}
+	return strings.Join(sets.List(keys), ",")
+}
+
+func (p *Protection) labelKeys(kind schema.GroupKind, o *metav1.PartialObjectMetadata, namespace labels.Set) sets.Set[string] {
+	keys := sets.New[string]()
+	for _, s := range p.Selectors {
+		switch {
+		case s.Kind != kind || !s.Matches(o, namespace):
+		case s.Objects == nil:
+			return nil
+		default:
+			requirements, _ := s.Objects.Requirements()
+			for _, r := range requirements {
+				keys.Insert(r.Key())
+			}
+		}
+	}
+	return keys
 }
 
 // Detail is what the mark of an object says of the protections that select it,

@@ -194,3 +194,43 @@ func TestValueAndDetail(t *testing.T) {
 		})
 	}
 }
+
+func TestLabelKeys(t *testing.T) {
+	t.Parallel()
+	const exists = metav1.LabelSelectorOpExists
+	byLabels := func(keys ...string) v1alpha1.ResourceSelector {
+		s := v1alpha1.ResourceSelector{LabelSelector: &v1alpha1.ObjectSelector{}}
+		for _, key := range keys {
+			s.LabelSelector.MatchExpressions = append(s.LabelSelector.MatchExpressions, v1alpha1.LabelRequirement{Key: key, Operator: exists})
+		}
+		return s
+	}
+	inNamespaces := byLabels("app")
+	inNamespaces.NamespaceSelector = matching("team=a")
+	const object1 = "shop/a app=x tier=y example.com/own=z shop.tree.hnc.x-k8s.io/depth=1"
+	tests := []struct {
+		name        string
+		protections []*Protection
+		want        string
+	}{
+		{name: "by name alone", protections: []*Protection{protection(t, "p", resource(v1alpha1.ResourceSelector{Name: "a"}))}},
+		{name: "in order", protections: []*Protection{protection(t, "p", resource(byLabels("tier", "example.com/own", "app")))}, want: "app,example.com/own,tier"},
+		{
+			name:        "of all protections",
+			protections: []*Protection{protection(t, "p", resource(byLabels("tier"))), protection(t, "q", resource(byLabels("app", "tier")))}, want: "app,tier",
+		},
+		{name: "a selector of other objects adds none", protections: []*Protection{protection(t, "p", resource(byLabels("app")), resource(byLabels("missing")))}, want: "app"},
+		{name: "a protection that names the object as well adds none", protections: []*Protection{protection(t, "p", resource(byLabels("app")), resource(v1alpha1.ResourceSelector{Name: "a"}))}},
+		{name: "the name and labels are both needed", protections: []*Protection{protection(t, "p", resource(byLabels("app"), "a"))}, want: "app"},
+		{name: "those of namespaces are not the object's", protections: []*Protection{protection(t, "p", resource(inNamespaces))}, want: "app"},
+		{name: "those that Holdfast keeps change with the tree", protections: []*Protection{protection(t, "p", resource(byLabels("app", "shop.tree.hnc.x-k8s.io/depth")))}, want: "app"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := LabelKeys(tt.protections, configMaps, object(object1), set("team=a")); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

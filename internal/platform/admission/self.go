@@ -5,6 +5,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -12,6 +13,7 @@ import (
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
+	"github.com/holdfast-dev/holdfast/internal/platform/crds"
 )
 
 // SelfPolicyName is the policy that protects what Holdfast itself needs.
@@ -26,9 +28,9 @@ type Self struct {
 	Users []string
 	// ConfigMap with the configuration in that namespace; empty if there is none.
 	ConfigMap string
-	// CRDGroups are the API groups whose CustomResourceDefinitions may not be
-	// deleted.
-	CRDGroups []string
+	// CRDGroups are the API groups of Holdfast's own CustomResourceDefinitions, which
+	// nobody may delete, and FeatureCRDGroups those of others that it applies as well.
+	CRDGroups, FeatureCRDGroups []string
 }
 
 // StopCommands stop Holdfast: the policy refuses the second without the first.
@@ -42,7 +44,9 @@ const selfRemedy = " To stop Holdfast, and with it ALL of its protection, as bef
 // from deletion. The API server asks no policy about policies and bindings; the Reconciler restores those. A user who may
 // update and delete ClusterRoles stops Holdfast with StopCommands: the garbage collector deletes this policy with the
 // anchor. An accident, such as the prune of a GitOps tool or a wrong "helm uninstall", does not annotate the anchor first.
-// Updates of CRDs pass, so that upgrades do.
+//
+// An update of a CRD can empty or hide all of its objects, so it needs the verb operate, as an installation does. The
+// controllers of the API server write the status, which is a resource of its own and changes no spec.
 //
 // The configuration can turn every rule off, so changing it needs the right to
 // take every protection away: the verb unprotect, cluster-wide.
@@ -61,27 +65,40 @@ func (s Self) Policy() Policy {
 			Variables: []admissionregistrationv1.Variable{
 				{Name: "kind", Expression: "request.resource.resource"},
 				{Name: "anchor", Expression: "variables.kind == 'clusterroles' && oldObject.metadata.name == " + cel.String(AnchorName)},
+				{Name: "own", Expression: "request.userInfo.username in " + cel.Strings(s.Users)},
+				mayOperate(),
 			},
 			Validations: []admissionregistrationv1.Validation{
 				{
 					Expression: strings.Join([]string{
 						"!(variables.kind in ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'])",
 						"oldObject.metadata.name != " + cel.String(WebhookConfigurationName),
-						"request.userInfo.username in " + cel.Strings(s.Users),
+						"variables.own",
 						"request.userInfo.username in " + cel.Strings(collectors),
 					}, " || "),
 					Message: "Holdfast writes this webhook configuration itself, from its own configuration; change that instead." + selfRemedy,
 				},
 				{
-					Expression: "variables.kind != 'customresourcedefinitions' || !(oldObject.spec.group in " + cel.Strings(s.CRDGroups) + ")",
+					Expression: "variables.kind != 'customresourcedefinitions' || request.operation != 'DELETE' || !(oldObject.spec.group in " + cel.Strings(s.CRDGroups) + ")",
 					Message:    "Holdfast needs this CustomResourceDefinition while it is installed." + selfRemedy,
+				},
+				{
+					Expression: strings.Join([]string{
+						"variables.kind != 'customresourcedefinitions'",
+						"request.operation != 'UPDATE'",
+						"!(oldObject.spec.group in " + cel.Strings(slices.Concat(s.CRDGroups, s.FeatureCRDGroups)) + ")",
+						"object.spec == oldObject.spec && " + annotation("object", crds.VersionAnnotation) + " == " + annotation("oldObject", crds.VersionAnnotation),
+						"variables.own",
+						"variables.mayOperate",
+					}, " || "),
+					Message: "Holdfast applies this CustomResourceDefinition itself, and another schema can empty or hide all of its objects" + needsOperate,
 				},
 				{
 					Expression: "variables.kind != 'namespaces' || oldObject.metadata.name != " + cel.String(s.Namespace),
 					Message:    "Holdfast is installed in this namespace." + selfRemedy,
 				},
 				{
-					Expression: "!(variables.anchor && request.operation == 'DELETE') || oldObject.metadata.?annotations[" + cel.String(v1alpha1.StopAnnotation) + "].orValue('') == " + cel.String(AnchorName),
+					Expression: "!(variables.anchor && request.operation == 'DELETE') || " + annotation("oldObject", v1alpha1.StopAnnotation) + " == " + cel.String(AnchorName),
 					Message:    "all rules of Holdfast are deleted with this ClusterRole." + selfRemedy,
 				},
 				{
@@ -93,9 +110,9 @@ func (s Self) Policy() Policy {
 				{
 					Expression: strings.Join([]string{
 						"variables.kind != 'configmaps'",
-						"oldObject.metadata.name != " + cel.String(s.ConfigMap),
-						"oldObject.metadata.namespace != " + cel.String(s.Namespace),
-						"request.operation == 'UPDATE' && object.?data.orValue({}) == oldObject.?data.orValue({})",
+						"(request.operation == 'CREATE' ? object : oldObject).metadata.name != " + cel.String(s.ConfigMap),
+						"request.namespace != " + cel.String(s.Namespace),
+						"request.operation == 'UPDATE' && " + unchangedConfiguration,
 						fmt.Sprintf("authorizer.group(%s).resource(%s).check(%s).allowed()",
 							cel.String(v1alpha1.GroupName), cel.String(v1alpha1.UnprotectResource), cel.String(v1alpha1.UnprotectVerb)),
 					}, " || "),
@@ -105,6 +122,19 @@ func (s Self) Policy() Policy {
 			},
 		},
 	}
+}
+
+// protecting are the labels that would keep the ConfigMap with the configuration from those who must delete it.
+var protecting = []string{v1alpha1.DeletionProtectedLabel, v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel}
+
+// unchangedConfiguration is a CEL expression: whether an update of the ConfigMap changes only its other metadata.
+var unchangedConfiguration = "object.?data.orValue({}) == oldObject.?data.orValue({}) && object.?binaryData.orValue({}) == oldObject.?binaryData.orValue({}) && " +
+	"object.?immutable.orValue(false) == oldObject.?immutable.orValue(false) && " +
+	cel.Strings(protecting) + ".all(k, object.metadata.?labels[?k] == oldObject.metadata.?labels[?k])"
+
+// annotation is the value of one, or nothing.
+func annotation(object, key string) string {
+	return object + ".metadata.?annotations[" + cel.String(key) + "].orValue('')"
 }
 
 // rules name the object where they can, so that nobody else's update is looked at: ConfigMaps
@@ -118,7 +148,7 @@ func (s Self) rules() []admissionregistrationv1.NamedRuleWithOperations {
 	out := []admissionregistrationv1.NamedRuleWithOperations{
 		changed,
 		ruleFor("admissionregistration.k8s.io", webhooks, admissionregistrationv1.Delete),
-		ruleFor("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete),
+		ruleFor("apiextensions.k8s.io", []string{"customresourcedefinitions"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
 		ruleFor("", []string{"namespaces"}, admissionregistrationv1.Delete),
 		ruleFor("rbac.authorization.k8s.io", []string{"clusterroles"}, admissionregistrationv1.Delete),
 		anchored,
@@ -126,7 +156,7 @@ func (s Self) rules() []admissionregistrationv1.NamedRuleWithOperations {
 	if s.ConfigMap == "" {
 		return out
 	}
-	configured := ruleFor("", []string{"configmaps"}, admissionregistrationv1.Update)
+	configured := ruleFor("", []string{"configmaps"}, admissionregistrationv1.Create, admissionregistrationv1.Update)
 	configured.ResourceNames = []string{s.ConfigMap}
 	return append(out, configured, ruleFor("", []string{"configmaps"}, admissionregistrationv1.Delete))
 }

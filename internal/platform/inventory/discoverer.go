@@ -225,6 +225,7 @@ func (k *Kinds) kept(failed *discovery.ErrGroupDiscoveryFailed, crds sets.Set[st
 			_, unanswered = failed.Groups[b.Resource.GroupVersion()]
 		}
 		if (unanswered || b.CRD && crds.Has(b.CRDName())) && !has.Has(b.GroupResource()) {
+			b.Unserved = !unanswered
 			kept = append(kept, b)
 		}
 	}

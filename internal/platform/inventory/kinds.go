@@ -23,6 +23,9 @@ type Kind struct {
 	Aggregated bool
 	// CRD is true for a kind that a CustomResourceDefinition defines.
 	CRD bool
+	// Unserved is true for a kind that was served, and of whose definition no version is any more. Its objects cannot be
+	// listed, changed or deleted, but with the definition.
+	Unserved bool
 	// Verbs are what can be done with its objects.
 	Verbs []string
 }
@@ -97,6 +100,6 @@ func (s *Snapshot) Silent(group string) bool { return s.silent.Has(group) }
 func (s *Snapshot) equal(o *Snapshot) bool {
 	return o != nil && s.silent.Equal(o.silent) && slices.EqualFunc(s.all, o.all, func(a, b Kind) bool {
 		return a.Resource == b.Resource && a.Kind == b.Kind && a.Namespaced == b.Namespaced &&
-			a.Aggregated == b.Aggregated && a.CRD == b.CRD && slices.Equal(a.Verbs, b.Verbs)
+			a.Aggregated == b.Aggregated && a.CRD == b.CRD && a.Unserved == b.Unserved && slices.Equal(a.Verbs, b.Verbs)
 	})
 }

@@ -99,6 +99,7 @@ func TestSnapshot_equal(t *testing.T) {
 		"another scope":             func(k *Kind) { k.Namespaced = false },
 		"another server":            func(k *Kind) { k.Aggregated = true },
 		"a definition":              func(k *Kind) { k.CRD = true },
+		"not served any more":       func(k *Kind) { k.Unserved = true },
 		"another verb":              func(k *Kind) { k.Verbs = []string{"get", "delete"} },
 	} {
 		k := fresh()
@@ -129,7 +130,9 @@ func TestKept(t *testing.T) {
 	defined := kind("example.org", "v1", "gadgets", "Gadget")
 	defined.CRD = true
 	k.current.Store(NewSnapshot([]Kind{pods, defined}))
-	if diff := cmp.Diff([]Kind{defined}, k.kept(nil, sets.New(defined.CRDName()), []Kind{pods})); diff != "" {
+	unserved := defined
+	unserved.Unserved = true
+	if diff := cmp.Diff([]Kind{unserved}, k.kept(nil, sets.New(defined.CRDName()), []Kind{pods})); diff != "" {
 		t.Errorf("what is defined and not served any more (-want +got):\n%s", diff)
 	}
 	if got := k.kept(nil, nil, []Kind{pods}); got != nil {

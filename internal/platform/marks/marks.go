@@ -28,6 +28,8 @@ const detailLimit = 1024
 type Mark struct {
 	Value  string
 	Detail string
+	// Labels are the keys of the labels by which the object is selected, separated by commas; see v1alpha1.LabelsAnnotation.
+	Labels string
 }
 
 // Set is the marks of an object, by key.
@@ -42,6 +44,12 @@ func Of(o *metav1.PartialObjectMetadata) Set {
 	for _, key := range v1alpha1.Marks {
 		if value, ok := o.Labels[key]; ok {
 			s[key] = Mark{Value: value, Detail: o.Annotations[key]}
+		}
+	}
+	for _, key := range v1alpha1.SelectedMarks {
+		if m, ok := s[key]; ok {
+			m.Labels = o.Annotations[v1alpha1.LabelsAnnotation(key)]
+			s[key] = m
 		}
 	}
 	return s
@@ -66,7 +74,7 @@ func (s Set) Equal(o Set) bool { return maps.Equal(s, o) }
 // SameVerdict says whether two sets let policies decide the same: what they say to
 // people may differ.
 func (s Set) SameVerdict(o Set) bool {
-	return maps.EqualFunc(s, o, func(a, b Mark) bool { return a.Value == b.Value })
+	return maps.EqualFunc(s, o, func(a, b Mark) bool { return a.Value == b.Value && a.Labels == b.Labels })
 }
 
 // Detail makes a text fit for an annotation that a policy quotes: one line, and
@@ -106,10 +114,16 @@ func (w *Writer) patch(ctx context.Context, k inventory.Kind, o *metav1.PartialO
 	for _, key := range v1alpha1.Marks {
 		labels[key], annotations[key] = nil, nil
 	}
+	for _, key := range guarded {
+		annotations[key] = nil
+	}
 	for key, m := range s {
 		labels[key], labels[v1alpha1.MarkedLabel] = m.Value, o.UID
 		if m.Detail != "" {
 			annotations[key] = m.Detail
+		}
+		if m.Labels != "" {
+			annotations[v1alpha1.LabelsAnnotation(key)] = m.Labels
 		}
 	}
 	meta := map[string]any{"uid": o.UID, "labels": labels, "annotations": annotations}

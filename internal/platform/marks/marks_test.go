@@ -32,6 +32,14 @@ func TestOf(t *testing.T) {
 	}{
 		{name: "no labels, no marks", want: Set{}},
 		{name: "a mark with what it says", labels: bound(map[string]string{v1alpha1.ProtectedByMark: "one"}), annotations: map[string]string{v1alpha1.ProtectedByMark: "ask Ann"}, want: Set{v1alpha1.ProtectedByMark: {Value: "one", Detail: "ask Ann"}}, any: true},
+		{
+			name: "a mark with the labels that select", labels: bound(map[string]string{v1alpha1.ProtectedByMark: "one"}), annotations: map[string]string{v1alpha1.LabelsAnnotation(v1alpha1.ProtectedByMark): "app"},
+			want: Set{v1alpha1.ProtectedByMark: {Value: "one", Labels: "app"}}, any: true,
+		},
+		{
+			name: "a mark that nothing selects by labels", labels: bound(map[string]string{v1alpha1.HoldsProtectedMark: "true"}), annotations: map[string]string{v1alpha1.LabelsAnnotation(v1alpha1.HoldsProtectedMark): "app"},
+			want: Set{v1alpha1.HoldsProtectedMark: {Value: "true"}}, any: true,
+		},
 		{name: "a mark that says no more", labels: bound(map[string]string{v1alpha1.InUseMark: "true"}), want: Set{v1alpha1.InUseMark: {Value: "true"}}, any: true},
 		{name: "an empty mark is one", labels: bound(map[string]string{v1alpha1.OverrideMark: ""}), want: Set{v1alpha1.OverrideMark: {}}, any: true},
 		{name: "an annotation alone is none", labels: bound(map[string]string{}), annotations: map[string]string{v1alpha1.ProtectedByMark: "ask Ann"}, want: Set{}, any: true},
@@ -76,6 +84,7 @@ func TestSet_compares(t *testing.T) {
 		{name: "the same", set: Set{key: {Value: "one", Detail: "ask Ann"}}, equal: true, same: true},
 		{name: "another text", set: Set{key: {Value: "one", Detail: "ask Bob"}}, same: true},
 		{name: "another value", set: Set{key: {Value: "two", Detail: "ask Ann"}}},
+		{name: "another label selects", set: Set{key: {Value: "one", Detail: "ask Ann", Labels: "app"}}},
 		{name: "another key", set: Set{other: {Value: "one", Detail: "ask Ann"}}},
 		{name: "one more", set: Set{key: {Value: "one", Detail: "ask Ann"}, other: {Value: "true"}}},
 		{name: "none", set: Set{}},
@@ -138,7 +147,7 @@ func FuzzDetail(f *testing.F) {
 // A mark that no policy guards can be forged.
 func TestPolicies_coverEveryMark(t *testing.T) {
 	t.Parallel()
-	want := append([]string{v1alpha1.MarkedLabel}, v1alpha1.Marks...)
+	want := append([]string{v1alpha1.MarkedLabel, v1alpha1.LabelsAnnotation(v1alpha1.ProtectedByMark), v1alpha1.LabelsAnnotation(v1alpha1.ProtectedWhileUsedByMark)}, v1alpha1.Marks...)
 	for _, p := range Policies(configv1alpha1.ModeEnforce, []string{"holdfast"}) {
 		if p.Mode != configv1alpha1.ModeEnforce || !strings.HasPrefix(p.Name, PolicyName) && p.Name != probePolicyName {
 			t.Errorf("%s is in mode %s", p.Name, p.Mode)

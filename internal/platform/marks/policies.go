@@ -25,8 +25,8 @@ import (
 // A CREATE is never refused: the API server generates the UID after it got the request, so the marks of a copy or of a
 // restored backup are not bound to the new object.
 //
-// The policies do not cover the annotations: the deployment controller copies those of a Deployment to its ReplicaSets.
-// The labels of a Service are copied too, to its Endpoints and EndpointSlices, by copiers.
+// Of the annotations they cover only those that policies read: the deployment controller copies the annotations of a
+// Deployment to its ReplicaSets. The labels of a Service are copied too, to its Endpoints and EndpointSlices, by copiers.
 func Policies(mode configv1alpha1.Mode, users []string) []admission.Policy {
 	return []admission.Policy{boundPolicy(mode, users), bindingPolicy(mode), probePolicy(mode)}
 }
@@ -49,23 +49,44 @@ func boundTo(object, uidOf string) string {
 // refused that, these would not be updated any more. The policy does not let copiers bind marks: every editor of a
 // Service could have them copy a label with the UID of its EndpointSlice.
 var copiers = []string{
-	"system:kube-controller-manager",
+	controllerManager,
 	"system:serviceaccount:kube-system:endpoint-controller",
 	"system:serviceaccount:kube-system:endpointslice-controller",
 	"system:serviceaccount:kube-system:endpointslicemirroring-controller",
 }
 
+// annotationCopiers are those that copy annotations to ReplicaSets, which they may delete anyway.
+var annotationCopiers = []string{controllerManager, "system:serviceaccount:kube-system:deployment-controller"}
+
+// controllerManager is the user of controllers that have no accounts of their own.
+const controllerManager = "system:kube-controller-manager"
+
 // textMayRemove ends the message of the policy.
 var textMayRemove = fmt.Sprintf("Removing them needs the RBAC verb %q on %s.%s in the object's namespace, or cluster-wide for a Namespace or an object without one",
 	v1alpha1.UnprotectVerb, v1alpha1.UnprotectResource, v1alpha1.GroupName)
 
-// keys are the label keys that the policies guard.
-var keys = slices.Concat(v1alpha1.Marks, []string{v1alpha1.MarkedLabel})
+// keys are the label keys that the policies guard, and guarded the annotations.
+var (
+	keys    = slices.Concat(v1alpha1.Marks, []string{v1alpha1.MarkedLabel})
+	guarded = labelsAnnotations()
+)
 
-// changedKeys is a CEL list of the marks that an UPDATE changes.
-var changedKeys = cel.Strings(keys) + ".filter(k, " + label("object") + " != " + label("oldObject") + ")"
+func labelsAnnotations() (out []string) {
+	for _, mark := range v1alpha1.SelectedMarks {
+		out = append(out, v1alpha1.LabelsAnnotation(mark))
+	}
+	return out
+}
+
+// changedKeys is a CEL list of the marks that an UPDATE changes, and changedAnnotations one of the annotations.
+var (
+	changedKeys        = cel.Strings(keys) + ".filter(k, " + label("object") + " != " + label("oldObject") + ")"
+	changedAnnotations = cel.Strings(guarded) + ".filter(k, " + annotation("object") + " != " + annotation("oldObject") + ")"
+)
 
 func label(object string) string { return object + ".metadata.?labels[?k].orValue('')" }
+
+func annotation(object string) string { return object + ".metadata.?annotations[?k].orValue('')" }
 
 // mayRemove is a CEL expression: whether the user may remove marks.
 var mayRemove = admission.MayUnprotect().Expression
@@ -76,11 +97,11 @@ func changes(users []string, mayRemove string) string {
 	user, kind := "request.userInfo.?username.orValue('')", "request.resource.group + '/' + request.resource.resource"
 	binds := boundTo("object", "oldObject") // a PUT may leave out the UID, which the API server adds after the webhooks
 	return strings.Join([]string{
-		"size(" + changedKeys + ") > 0",
+		"(size(" + changedKeys + ") > 0 || size(" + changedAnnotations + ") > 0 && !(" + kind + " == 'apps/replicasets' && " + user + " in " + cel.Strings(annotationCopiers) + "))",
 		"(" + Bound("oldObject") + " || " + binds + ")",
 		"!(" + user + " in " + cel.Strings(users) + ")",
 		"!(" + kind + " in ['/endpoints', 'discovery.k8s.io/endpointslices'] && " + user + " in " + cel.Strings(copiers) + " && !(" + binds + "))",
-		"!(" + changedKeys + ".all(k, " + label("object") + " == '') && " + mayRemove + ")",
+		"!(" + changedKeys + ".all(k, " + label("object") + " == '') && " + changedAnnotations + ".all(k, " + annotation("object") + " == '') && " + mayRemove + ")",
 	}, " && ")
 }
 
@@ -93,15 +114,15 @@ func boundPolicy(mode configv1alpha1.Mode, users []string) admission.Policy {
 			MatchConstraints: onLabel(v1alpha1.MarkedLabel, "*/*", admissionregistrationv1.Update),
 			Validations: []admissionregistrationv1.Validation{{
 				Expression:        "!(" + changes(users, mayRemove) + ")",
-				MessageExpression: "'the labels ' + " + changedKeys + ".join(', ') + " + cel.String(" are marks of Holdfast, which this update must not change. "+textMayRemove),
+				MessageExpression: "'the labels ' + (" + changedKeys + " + " + changedAnnotations + ").join(', ') + " + cel.String(" are marks of Holdfast, which this update must not change. "+textMayRemove),
 				Message:           "the marks of Holdfast on this object are written by Holdfast alone",
 			}},
 		},
 	}
 }
 
-// bindingPolicy is for the one CREATE that changes an existing object: the API server copies the labels of a Binding
-// to its pod, where an empty value removes a mark.
+// bindingPolicy is for the one CREATE that changes an existing object: the API server copies the labels and annotations of
+// a Binding to its pod, where an empty value removes a mark.
 func bindingPolicy(mode configv1alpha1.Mode) admission.Policy {
 	return admission.Policy{
 		Name: BindingPolicyName,
@@ -111,8 +132,9 @@ func bindingPolicy(mode configv1alpha1.Mode) admission.Policy {
 				rule("", "pods/binding", admissionregistrationv1.Create), rule("", "bindings", admissionregistrationv1.Create),
 			}},
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "!" + cel.Strings(keys) + ".exists(k, k in object.metadata.?labels.orValue({}))",
-				Message:    "the API server copies a binding's labels to its pod, so they must not include marks of Holdfast; remove them from the binding",
+				Expression: "!" + cel.Strings(keys) + ".exists(k, k in object.metadata.?labels.orValue({})) && " +
+					"!" + cel.Strings(guarded) + ".exists(k, k in object.metadata.?annotations.orValue({}))",
+				Message: "the API server copies a binding's labels and annotations to its pod, so they must not include marks of Holdfast; remove them from the binding",
 			}},
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -64,13 +65,24 @@ func setBack(_ context.Context, req ctrladmission.Request) ctrladmission.Respons
 		return ctrladmission.Errored(http.StatusBadRequest, fmt.Errorf("decode the request: %w", err))
 	}
 	sent := object.GetLabels()
-	labels, changed := unchanged(sent, old.GetLabels())
-	if len(changed) == 0 {
+	labels, changed := unchanged(keys, sent, old.GetLabels())
+	restored := guarded
+	if len(changed) > 0 { // with the details of the marks: Holdfast would write them after each such update
+		restored = slices.Concat(keys, guarded)
+	}
+	annotations, beside := unchanged(restored, object.GetAnnotations(), old.GetAnnotations())
+	var text string
+	switch {
+	case len(changed) > 0:
+		object.SetLabels(labels)
+		text = warning(changed, len(sent) < len(labels))
+	case len(beside) > 0:
+		changed = beside
+		text = "the annotations " + strings.Join(beside, ", ") + " were not changed: only Holdfast writes them, beside its marks"
+	default:
 		return ctrladmission.Allowed("")
 	}
-	object.SetLabels(labels)
-	// The annotation of a mark has its details. If it were not restored too, Holdfast would write it after each such update.
-	if annotations, removed := unchanged(object.GetAnnotations(), old.GetAnnotations()); len(removed) > 0 {
+	if len(beside) > 0 {
 		object.SetAnnotations(annotations)
 	}
 	raw, err := json.Marshal(object.Object)
@@ -78,7 +90,7 @@ func setBack(_ context.Context, req ctrladmission.Request) ctrladmission.Respons
 		return ctrladmission.Errored(http.StatusInternalServerError, err)
 	}
 	response := ctrladmission.PatchResponseFromRaw(req.Object.Raw, raw)
-	response.Warnings = []string{warning(changed, len(sent) < len(labels))}
+	response.Warnings = []string{text}
 	response.AuditAnnotations = map[string]string{auditKept: strings.Join(changed, ",")}
 	return response
 }
@@ -95,8 +107,8 @@ func warning(changed []string, removed bool) string {
 	return text
 }
 
-// unchanged returns labels or annotations with the marks that old has, and the keys that this changed.
-func unchanged(sent, old map[string]string) (out map[string]string, changed []string) {
+// unchanged returns labels or annotations with those of keys that old has, and the keys that this changed.
+func unchanged(keys []string, sent, old map[string]string) (out map[string]string, changed []string) {
 	out = map[string]string{}
 	maps.Copy(out, sent)
 	for _, key := range keys {

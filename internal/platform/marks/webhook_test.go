@@ -101,6 +101,9 @@ func TestSetBack_theAnnotationsOfMarks(t *testing.T) {
 			`{` + bound + `,"annotations":{"a":"b","holdfast.dev/protected-by":"ask dba"}}`},
 		{"an operator writes none", `{` + bound + `,"annotations":{"holdfast.dev/protected-by":"ask dba"}}`, `{}`, `{` + bound + `,"annotations":{"holdfast.dev/protected-by":"ask dba"}}`},
 		{"an operator copies those of its custom resource", `{` + bound + `}`, `{"annotations":{"holdfast.dev/protected-by":"q"}}`, `{` + bound + `,"annotations":{}}`},
+		{"an editor empties the labels that select", `{` + bound + `,"annotations":{"holdfast.dev/protected-by-labels":"app"}}`, `{` + bound + `,"annotations":{"holdfast.dev/protected-by-labels":"","a":"b"}}`,
+			`{` + bound + `,"annotations":{"a":"b","holdfast.dev/protected-by-labels":"app"}}`},
+		{"an editor says which labels select", `{` + bound + `}`, `{` + bound + `,"annotations":{"holdfast.dev/protected-while-used-by-labels":"app"}}`, `{` + bound + `,"annotations":{}}`},
 		{"the update leaves the labels as they are", `{` + bound + `,"annotations":{"holdfast.dev/protected-by":"ask dba"}}`, `{` + bound + `}`, `{` + bound + `}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,6 +124,7 @@ func TestSetBack_theAnnotationsOfMarks(t *testing.T) {
 func FuzzSetBack(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{"holdfast.dev/marked":"u","app":"a"}}}`), []byte(`{"metadata":{"labels":{"holdfast.dev/protected-by":"p"}}}`))
 	f.Add([]byte(`{"metadata":{"labels":null},"spec":{"n":1.5}}`), []byte(`{}`))
+	f.Add([]byte(`{"metadata":{"annotations":{"holdfast.dev/protected-by-labels":""}}}`), []byte(`{"metadata":{"annotations":{"holdfast.dev/protected-by-labels":"app"}}}`))
 	f.Add([]byte(`{"metadata":7}`), []byte(`{"metadata":{"labels":[]}}`))
 	f.Add([]byte(`null`), []byte(``))
 	f.Fuzz(func(t *testing.T, object, old []byte) {
@@ -138,7 +142,7 @@ func FuzzSetBack(f *testing.F) {
 		if err := json.Unmarshal(got, &is); err != nil {
 			t.Fatal(err)
 		}
-		kept := func(sent, stored map[string]string) map[string]string {
+		kept := func(keys []string, sent, stored map[string]string) map[string]string {
 			want := map[string]string{}
 			maps.Copy(want, sent)
 			for _, key := range keys {
@@ -149,13 +153,13 @@ func FuzzSetBack(f *testing.F) {
 			}
 			return want
 		}
-		want := kept(sent.Labels, stored.Labels)
+		want := kept(keys, sent.Labels, stored.Labels)
 		if diff := cmp.Diff(want, is.Labels, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)
 		}
-		annotations := sent.Annotations
+		annotations := kept(guarded, sent.Annotations, stored.Annotations)
 		if !cmp.Equal(want, sent.Labels, cmpopts.EquateEmpty()) {
-			annotations = kept(sent.Annotations, stored.Annotations)
+			annotations = kept(keys, annotations, stored.Annotations)
 		}
 		if diff := cmp.Diff(annotations, is.Annotations, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("annotations (-want +got):\n%s", diff)
