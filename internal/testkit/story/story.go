@@ -126,11 +126,17 @@ func (s *Story) See(line, want string) {
 	}, Patience, Slower).Should(gomega.Equal(s.Long(want)), line)
 }
 
+// Repo returns the repository of a RootSync.
+func (s *Story) Repo(sync string) *gitserver.Repo {
+	s.T.Helper()
+	return s.git.Repo(s.T, sync)
+}
+
 // Commit commits a manifest, and creates the RootSync of that repository, with roles in the flow style of YAML where there
 // are some.
 func (s *Story) Commit(sync, yaml string, roleRefs ...string) string {
 	s.T.Helper()
-	repo := s.git.Repo(s.T, sync)
+	repo := s.Repo(sync)
 	commit := repo.Commit(s.T, map[string]string{"x.yaml": s.Long(yaml)})
 	override := ""
 	if len(roleRefs) > 0 {
