@@ -101,6 +101,7 @@ func manyOrphans(r *rig) {
 	}
 	r.do("ed", "create -f -", orphan("loose", ""))
 	r.See("cm loose -n {shop} -o name", "")
+	r.Expect(strings.Fields(before)).To(gomega.HaveLen(50))
 	r.Expect(uids()).To(gomega.Equal(before))
 }
 
