@@ -139,7 +139,7 @@ func changedConfiguration(r *rig) {
 	before := r.state(configuration)
 	data := r.get(configuration + " -o jsonpath={.data}")
 	for _, line := range []string{
-		`patch cm holdfast -n holdfast-system --type=merge -p {"data":{"config.yaml":""}}`, "delete cm holdfast -n holdfast-system",
+		`patch cm holdfast -n holdfast-system --type=merge -p {"data":{"config.yaml":"{\"apiVersion\":\"config.holdfast.dev/v1alpha1\",\"kind\":\"HoldfastConfiguration\",\"deletion\":{\"mode\":\"Off\"}}"}}`, "delete cm holdfast -n holdfast-system",
 		"delete --raw /api/v1/namespaces/holdfast-system/configmaps?fieldSelector=metadata.name%3Dholdfast",
 	} {
 		r.Expect(r.as("sysed", line, "").Stderr).To(gomega.ContainSubstring("can turn every protection off"), line)
