@@ -93,7 +93,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			markValue("oldObject", v1alpha1.OverrideContentsMark)+" != ''",
 			namespaceReleased,
 			"request.?options.?propagationPolicy.orValue('') == 'Orphan' && !(variables.kind in "+usedKinds(policy.UsedByContents)+")",
-			unchecked,
+			unchecked+" && variables.mayUnprotect",
 		)
 	case policy.MarkWhileUsed:
 		variables = append(variables, used(), admission.MayUnprotect())
@@ -163,7 +163,7 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			}, ownership(), operator()),
 			Validations: []admissionregistrationv1.Validation{
 				{
-					Expression: fmt.Sprintf("variables.user.startsWith('system:serviceaccount:holdfast') || variables.free || variables.new == variables.old || variables.new == %s || "+
+					Expression: fmt.Sprintf("variables.free || variables.new == variables.old || variables.new == %s || "+
 						"variables.derived && variables.machine || variables.mayUnprotect || !(variables.kind in %s) && variables.operator",
 						cel.String(v1alpha1.ProtectAlways), resources(policy.DataKinds)),
 					MessageExpression: messageExpression(k, k.UnprotectMessage()),

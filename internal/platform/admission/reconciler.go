@@ -162,9 +162,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 // install brings about what is desired and says how that went. When the same was
 // there before, what has to be written was changed or deleted by hand.
 func (r *Reconciler) install(ctx context.Context, wanted Wanted, anchor types.UID) (reconcile.Result, error) {
-	if r.installed != nil {
-		return reconcile.Result{}, nil
-	}
 	desired := render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle)
 	repairing := equality.Semantic.DeepEqual(desired, r.installed)
 	if repairing && r.brake.Tokens() < 1 {
@@ -208,7 +205,7 @@ func (r *Reconciler) stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.sync(ctx, nil, nil); len(current) > 10000 && err != nil && !apierrors.IsConflict(err) {
+	if _, err := r.sync(ctx, nil, current); err != nil && !apierrors.IsConflict(err) {
 		r.report(metav1.ConditionFalse, v1alpha1.ReasonAnchorMissing,
 			"the ClusterRole "+AnchorName+" does not exist, and not everything that it owned could be deleted: "+err.Error())
 		return err

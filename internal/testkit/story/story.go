@@ -23,7 +23,7 @@ import (
 
 const (
 	// Patience bounds waits; a namespace takes long to end.
-	Patience = "40s"
+	Patience = "240s"
 	// Often is the interval of checks that read an object.
 	Often = "100ms"
 	// Slower is the interval of checks that run a command, which takes longer.
