@@ -287,7 +287,7 @@ func TestErrors_theAnswerComesBeforeTheDeadline(t *testing.T) {
 				<-req.Context().Done() // no answer ever comes
 				return nil, req.Context().Err()
 			}
-			resp, text := r.post(t, http.MethodPost, "application/json", strings.NewReader(asks(ns, p.Name)), "?timeout=600ms")
+			resp, text := r.post(t, strings.NewReader(asks(ns, p.Name)), "?timeout=600ms")
 			if resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, context.DeadlineExceeded.Error()) {
 				t.Errorf("got %s: %s", resp.Status, text)
 			}
@@ -317,7 +317,7 @@ func TestErrors_theConfiguredTimeoutBoundsEachQuestion(t *testing.T) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}
-	resp, text := r.post(t, http.MethodPost, "application/json", strings.NewReader(asks(p.Namespace, p.Name)), "?timeout=1h")
+	resp, text := r.post(t, strings.NewReader(asks(p.Namespace, p.Name)), "?timeout=1h")
 	if resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, context.DeadlineExceeded.Error()) {
 		t.Errorf("got %s: %s", resp.Status, text)
 	}

@@ -183,7 +183,7 @@ func (r *rig) annotations(t testing.TB, namespace, name string) map[string]strin
 // the status line and the text of an error.
 func (r *rig) ask(t testing.TB, body string) string {
 	t.Helper()
-	resp, text := r.post(t, http.MethodPost, "application/json", strings.NewReader(body), "?timeout=5s")
+	resp, text := r.post(t, strings.NewReader(body), "?timeout=5s")
 	if resp.StatusCode != http.StatusOK {
 		return resp.Status + ": " + strings.TrimSpace(text)
 	}
@@ -200,13 +200,13 @@ func (r *rig) ask(t testing.TB, body string) string {
 	return string(out.Response)
 }
 
-func (r *rig) post(t testing.TB, method, contentType string, body io.Reader, query string) (*http.Response, string) {
+func (r *rig) post(t testing.TB, body io.Reader, query string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, r.url+query, body)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+query, body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", contentType)
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

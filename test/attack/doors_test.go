@@ -71,7 +71,7 @@ func (r *rig) reviewed() {
 func TestM4_slowBodies(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.Apply(ns("empty") + ns("shop") + protectedCM)
+	r.Apply(ns("{empty}") + ns("{shop}") + protectedCM)
 	r.reviewed()
 	const all = 7 << 20
 	var slow sync.WaitGroup
@@ -96,7 +96,7 @@ func TestM4_slowBodies(t *testing.T) {
 func TestM4_manyConnections(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.Apply(ns("empty") + ns("shop") + protectedCM)
+	r.Apply(ns("{empty}") + ns("{shop}") + protectedCM)
 	r.reviewed()
 	var slow sync.WaitGroup
 	for range 1100 {
@@ -112,10 +112,6 @@ func TestM4_manyConnections(t *testing.T) {
 }
 
 const protectedCM = `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept, namespace: "{shop}", labels: {` + protected + "}}}\n---\n"
-
-func ns(name string) string {
-	return `{apiVersion: v1, kind: Namespace, metadata: {name: "{` + name + `}"}}` + "\n---\n"
-}
 
 // post posts a review that no API server has sent.
 func (r *rig) post(path, request string) string {
@@ -145,7 +141,7 @@ func forgedDelete(resource, kind, name, uid, spec string) string {
 func TestM4_forgedReviews(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.Apply(ns("empty") + ns("shop") + protectedCM +
+	r.Apply(ns("{empty}") + ns("{shop}") + protectedCM +
 		`{apiVersion: v1, kind: Secret, metadata: {name: a-password, namespace: "{shop}", labels: {` + protected + `}}}` + "\n---\n" +
 		`{apiVersion: v1, kind: Secret, metadata: {name: a-password, namespace: "{empty}"}}`)
 	r.reviewed()
@@ -194,7 +190,7 @@ func TestM4_forgedReviews(t *testing.T) {
 func TestM4_anOverrideReachesNoOtherObject(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.Apply(ns("shop") + protectedCM + ns("mine"))
+	r.Apply(ns("{shop}") + protectedCM + ns("{mine}"))
 	r.Grant(t, r.Long("{mine}"), r.Long("{una}"), testkit.Rule(v1alpha1.GroupName, []string{v1alpha1.UnprotectResource}, v1alpha1.UnprotectVerb))
 	r.Grant(t, "", r.Long("{una}"), testkit.Rule(v1alpha1.GroupName, []string{"deletionoverrides"}, "create", "patch", "get"))
 	kept := &corev1.ConfigMap{}
@@ -243,7 +239,7 @@ func TestM4_clientCertificates(t *testing.T) {
 		ManagerArgs:   []string{"--webhook-bind-address", address, "--webhook-url", "https://" + address},
 	})
 	r := &rig{story.On(t, e, "x")}
-	r.Apply(ns("empty") + ns("shop") + protectedCM)
+	r.Apply(ns("{empty}") + ns("{shop}") + protectedCM)
 	r.reviewed()
 
 	answered := func(certificates ...tls.Certificate) error {
@@ -317,7 +313,7 @@ func TestL5_namesOfRoles(t *testing.T) {
 func TestL11_namesOfSecrets(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.Apply(ns("shop") + `{apiVersion: v1, kind: Secret, metadata: {name: root-password, namespace: "{shop}", labels: {` + protected + `}}}`)
+	r.Apply(ns("{shop}") + `{apiVersion: v1, kind: Secret, metadata: {name: root-password, namespace: "{shop}", labels: {` + protected + `}}}`)
 	r.Eventually(func() string {
 		return r.Run("get ns {shop} -o jsonpath={.metadata.annotations.holdfast\\.dev/holds-protected}").Stdout
 	}, story.Patience, story.Slower).Should(gomega.Equal("1 protected object: secrets/…"))
@@ -331,7 +327,7 @@ func TestL12_anAccountThatSomebodyMade(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
 	r.Expect(manager.Apply(t.Context(), r.Cluster, "internal/testkit/strimzi/crds.yaml")).To(gomega.Succeed())
-	r.Apply(ns("shop") + `{apiVersion: v1, kind: ServiceAccount, metadata: {name: payments-connect, namespace: "{shop}", annotations: {kubernetes.io/enforce-mountable-secrets: "true"}}}`)
+	r.Apply(ns("{shop}") + `{apiVersion: v1, kind: ServiceAccount, metadata: {name: payments-connect, namespace: "{shop}", annotations: {kubernetes.io/enforce-mountable-secrets: "true"}}}`)
 	r.Grant(t, r.Long("{shop}"), r.Long("{kcuser}"), testkit.Rule("kafka.strimzi.io", []string{"kafkaconnects"}, "create", "patch", "get"))
 	connect := func(name string) string {
 		return `{apiVersion: kafka.strimzi.io/v1, kind: KafkaConnect, metadata: {name: ` + name + `, namespace: "{shop}"}, spec: {template: {serviceAccount: {metadata: {annotations: {

@@ -19,7 +19,7 @@ const needsUnprotect = `needs the RBAC verb "unprotect"`
 // does runs kubectl as a user, with what no blank may separate as one argument each, and wants it to pass.
 func (r *rig) does(user, line string, more ...string) {
 	r.T.Helper()
-	if out := r.try(user, line, more...); out.Code != 0 {
+	if out := r.kubectl(user, line, more...); out.Code != 0 {
 		r.T.Errorf("%s: kubectl %s %v: %s", user, line, more, out.Stderr)
 	}
 }
@@ -27,12 +27,12 @@ func (r *rig) does(user, line string, more ...string) {
 // denied is does for what must be refused, with words.
 func (r *rig) denied(words, user, line string, more ...string) {
 	r.T.Helper()
-	if out := r.try(user, line, more...); out.Code == 0 || !strings.Contains(out.Stderr, r.Long(words)) {
+	if out := r.kubectl(user, line, more...); out.Code == 0 || !strings.Contains(out.Stderr, r.Long(words)) {
 		r.T.Errorf("%s: kubectl %s %v: %s%s, want a refusal with %q", user, line, more, out.Stdout, out.Stderr, words)
 	}
 }
 
-func (r *rig) try(user, line string, more ...string) testkit.Output {
+func (r *rig) kubectl(user, line string, more ...string) testkit.Output {
 	r.T.Helper()
 	args := strings.Fields(r.Long(line))
 	for _, m := range more {
@@ -174,12 +174,12 @@ func undecodable(t *testing.T, r *rig) {
   matchConstraints: {resourceRules: [{apiGroups: ["{.}.example.org"], apiVersions: ["*"], operations: [DELETE], resources: ["*"]}]}, validations: [{expression: "false", message: "never"}]}}
 ---
 {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: "{never}"}, spec: {policyName: "{never}", validationActions: [Deny]}}`)
-	r.Eventually(func() string { return r.try("", "delete --dry-run=server widgets.{.}.example.org/w1 -n {shop}").Stderr }, story.Patience, story.Slower).
+	r.Eventually(func() string { return r.kubectl("", "delete --dry-run=server widgets.{.}.example.org/w1 -n {shop}").Stderr }, story.Patience, story.Slower).
 		Should(gomega.ContainSubstring("never"), "the policy is not in force")
 
 	path := r.Long("/apis/{.}.example.org/v2/namespaces/{shop}/relics/r1")
 	unsafe := "?ignoreStoreReadErrorWithClusterBreakingPotential=true"
-	r.Eventually(func() string { return r.try("{exown}", "delete --raw "+path).Stderr }, story.Patience, story.Slower).
+	r.Eventually(func() string { return r.kubectl("{exown}", "delete --raw "+path).Stderr }, story.Patience, story.Slower).
 		Should(gomega.ContainSubstring("InternalError"), "it can still be decoded")
 	r.denied("unsafe-delete-ignore-read-errors", "{listed}", "delete --raw "+path+unsafe)
 	r.does("{exown}", "delete --raw "+path+unsafe)
@@ -214,7 +214,7 @@ func TestM2_labelsThatSelectStay(t *testing.T) {
 
 	// The annotation has the keys.
 	for _, change := range []string{"holdfast.dev/protected-by-labels-", "holdfast.dev/protected-by-labels=other"} {
-		if out := r.try("{ed}", "annotate --overwrite "+secret, change); !strings.Contains(out.Stderr, "was not changed") && !strings.Contains(out.Stderr, "were not changed") {
+		if out := r.kubectl("{ed}", "annotate --overwrite "+secret, change); !strings.Contains(out.Stderr, "was not changed") && !strings.Contains(out.Stderr, "were not changed") {
 			t.Errorf("%s: %s%s, want a warning", change, out.Stdout, out.Stderr)
 		}
 	}

@@ -46,12 +46,12 @@ var customResources = []attempt{
 }
 
 const (
-	ofWidgets = "widgets.v1.{shop}.ex.io one -n {shop}"
-	widget    = `{apiVersion: "{shop}.ex.io/v1", kind: Widget, metadata: {name: one, namespace: "{shop}", labels: {` + protected + `}}}`
+	ofWidgets  = "widgets.v1.{shop}.ex.io one -n {shop}"
+	heldWidget = `{apiVersion: "{shop}.ex.io/v1", kind: Widget, metadata: {name: one, namespace: "{shop}", labels: {` + protected + `}}}`
 )
 
 // widgets is the definition of Widgets in some versions.
-func widgets(versions string) string {
+func heldWidgets(versions string) string {
 	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: "widgets.{shop}.ex.io"}, spec: {group: "{shop}.ex.io", scope: Namespaced, names: {plural: widgets, singular: widget, kind: Widget}, versions: [` + versions + "]}}\n---\n"
 }
 
@@ -75,8 +75,8 @@ func TestHeld_deletions(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
 	r.cast("ed", "nsadmin", "wide", "exown", kubelet, taintEviction)
-	r.Apply(widgets(version("v1", "storage: true") + ", " + version("v2", "storage: false")))
-	r.Apply(widget)
+	r.Apply(heldWidgets(version("v1", "storage: true") + ", " + version("v2", "storage: false")))
+	r.Apply(heldWidget)
 	r.Apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: selected, namespace: "{shop}"}, spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: none}]}}}}` + "\n---\n" +
 		`{apiVersion: holdfast.dev/v1alpha1, kind: ResourceDeletionProtection, metadata: {name: "{rdp}"}, spec: {protectedResources: [{resourceSelector: [{apiVersion: apps/v1, kind: Deployment, namespace: "{shop}", name: selected}]}]}}`)
 	t.Cleanup(func() { r.as("", "delete rdp {rdp}", "") })

@@ -184,14 +184,14 @@ func deletedBinding(r *rig) {
 func removedVersion(whole *testing.T, r *rig) {
 	crd := r.Long("widgets.{shop}.ex.io")
 	v1, v2 := version("v1", "storage: true"), version("v2", "storage: true")
-	r.Apply(widgets(v1))
-	r.do("exown", "create -f -", widget)
+	r.Apply(heldWidgets(v1))
+	r.do("exown", "create -f -", heldWidget)
 	r.See("crd "+crd+` -o jsonpath={.metadata.labels.holdfast\.dev/holds-protected}`, "true")
 	before := r.state("crd " + crd)
 	for _, step := range []struct{ line, input string }{
-		{"apply --server-side --force-conflicts -f -", widgets(version("v1", "storage: false") + ", " + v2)},
+		{"apply --server-side --force-conflicts -f -", heldWidgets(version("v1", "storage: false") + ", " + v2)},
 		{"patch crd " + crd + ` --subresource=status --type=merge -p {"status":{"storedVersions":["v2"]}}`, ""},
-		{"apply --server-side --force-conflicts -f -", widgets(v2)},
+		{"apply --server-side --force-conflicts -f -", heldWidgets(v2)},
 	} {
 		r.as("crdop", step.line, step.input) // refused or not
 	}
@@ -202,7 +202,7 @@ func removedVersion(whole *testing.T, r *rig) {
 	if after.UID != before.UID || after.Terminating || after.Labels[v1alpha1.HoldsProtectedMark] != "true" {
 		r.T.Errorf("the definition was %+v and is %+v", before, after)
 	}
-	r.do("", "apply --server-side --force-conflicts -f -", widgets(version("v1", "storage: false")+", "+v2))
+	r.do("", "apply --server-side --force-conflicts -f -", heldWidgets(version("v1", "storage: false")+", "+v2))
 	r.See("widgets.v1.{shop}.ex.io one -n {shop} -o jsonpath={.metadata.name}", "one")
 }
 
