@@ -188,6 +188,7 @@ func selectedPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
 				derived("oldObject"),
+				word(),
 				{Name: "old", Expression: markValue("oldObject", k.Label)},
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || variables.old == ''"},
 				{Name: "selecting", Expression: "oldObject.metadata.?annotations[" + cel.String(v1alpha1.LabelsAnnotation(k.Label)) + "].orValue('')"},
