@@ -63,6 +63,8 @@ func brokers(t testing.TB, n *nodes.Nodes, namespace, node string, count int) []
 // onceEach fails the test unless each of the pods was rolled once.
 func onceEach(t testing.TB, roller *nodes.Roller, pods []*corev1.Pod) {
 	t.Helper()
+	// The drain may end before the roller has noted its last pod, which it does when the pod's successor is there.
+	gomega.NewWithT(t).Eventually(func() int { return len(roller.Rolls()) }, "180s", "100ms").Should(gomega.BeNumerically(">=", len(pods)))
 	rolls := roller.Rolls()
 	if len(rolls) != len(pods) {
 		t.Errorf("%d rolls of %d pods: %v", len(rolls), len(pods), rolls)

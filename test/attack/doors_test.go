@@ -4,7 +4,6 @@
 package attack
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -27,10 +26,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
-	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
-	"github.com/holdfast-dev/holdfast/internal/testkit/page"
-	"github.com/holdfast-dev/holdfast/internal/testkit/pki"
 	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
@@ -202,74 +198,6 @@ func TestM4_anOverrideReachesNoOtherObject(t *testing.T) {
 }
 
 // free is an address that is free now.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// An API server that has a certificate is the only client that is answered.
-func TestM4_clientCertificates(t *testing.T) {
-	t.Parallel()
-	dir, address := t.TempDir(), free(t)
-	file := func(name string) string { return filepath.Join(dir, name) }
-	write := func(name string, text []byte) {
-		t.Helper()
-		if err := os.WriteFile(file(name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	authority, other := pki.NewAuthority(t, "clients"), pki.NewAuthority(t, "others")
-	pki.Files(t, authority.Issue(t, "kube-apiserver"), file("client.crt"), file("client.key"))
-	write("ca.crt", authority.PEM)
-	// As docs/runbooks/webhook-port.md has it, but for the paths and the address.
-	runbook := page.Read(t, "docs/runbooks/webhook-port.md")
-	for name, section := range map[string]string{"admission.yaml": "The admission configuration", "webhooks.kubeconfig": "The kubeconfig"} {
-		text := runbook.YAML(t, section)
-		text = strings.ReplaceAll(text, "/etc/kubernetes/holdfast", dir)
-		write(name, []byte(strings.ReplaceAll(text, "holdfast-guard.holdfast-system.svc", address)))
-	}
-	e := testkit.New(t, testkit.Options{
-		Cluster:       cluster.Options{APIServerArgs: []string{"--admission-control-config-file=" + file("admission.yaml")}},
-		Configuration: "admission: {webhookClients: {caFile: " + file("ca.crt") + ", commonNames: [kube-apiserver]}}\n",
-		ManagerArgs:   []string{"--webhook-bind-address", address, "--webhook-url", "https://" + address},
-	})
-	r := &rig{story.On(t, e, "x")}
-	r.Apply(ns("{empty}") + ns("{shop}") + protectedCM)
-	r.reviewed()
-
-	answered := func(certificates ...tls.Certificate) error {
-		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, DisableKeepAlives: true}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		for _, path := range []string{"/confirm-deletion", "/drainer", "/audit", "/none"} {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if resp, err := c.Do(req); err == nil {
-				_ = resp.Body.Close()
-				return fmt.Errorf("%s answers %s", path, resp.Status)
-			}
-		}
-		return nil
-	}
-	r.Expect(answered()).To(gomega.Succeed(), "without a certificate")
-	r.Expect(answered(other.Issue(t, "kube-apiserver"))).To(gomega.Succeed(), "of another authority")
-	r.Expect(answered(authority.Issue(t, "kubelet"))).To(gomega.Succeed(), "of another name")
-	r.Expect(answered(authority.Issue(t, "kube-apiserver"))).NotTo(gomega.Succeed(), "of the API server")
-
-	// The authority is replaced, and the API server has no certificate of the new one.
-	write("ca.crt", other.PEM)
-	r.Eventually(func() string { return r.Run("delete namespace {empty} --dry-run=server").Stderr }, story.Patience, story.Slower).Should(
-		gomega.ContainSubstring("failed calling webhook"))
-	write("ca.crt", append(other.PEM, authority.PEM...))
-	r.reviewed()
-}
 
 // Names of Roles steer no terminal, forge no line, and put no command into one that is recommended.
 func TestL5_namesOfRoles(t *testing.T) {

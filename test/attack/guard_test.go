@@ -174,7 +174,9 @@ func undecodable(t *testing.T, r *rig) {
   matchConstraints: {resourceRules: [{apiGroups: ["{.}.example.org"], apiVersions: ["*"], operations: [DELETE], resources: ["*"]}]}, validations: [{expression: "false", message: "never"}]}}
 ---
 {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: "{never}"}, spec: {policyName: "{never}", validationActions: [Deny]}}`)
-	r.Eventually(func() string { return r.kubectl("", "delete --dry-run=server widgets.{.}.example.org/w1 -n {shop}").Stderr }, story.Patience, story.Slower).
+	r.Eventually(func() string {
+		return r.kubectl("", "delete --dry-run=server widgets.{.}.example.org/w1 -n {shop}").Stderr
+	}, story.Patience, story.Slower).
 		Should(gomega.ContainSubstring("never"), "the policy is not in force")
 
 	path := r.Long("/apis/{.}.example.org/v2/namespaces/{shop}/relics/r1")

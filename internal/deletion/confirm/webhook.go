@@ -183,9 +183,11 @@ type subject struct {
 func (h *Handler) subjectOf(req ctrladmission.Request, o *metav1.PartialObjectMetadata) (subject, error) {
 	if req.Resource.Resource == namespaces.Resource {
 		return subject{
-			key:   "namespace " + o.Name,
-			below: func(ctx context.Context, l Look) Result { return l.Namespace(ctx, h.o.Metadata, h.o.Client.CoreV1().PersistentVolumes(), o.Name) },
-			used:  func(ctx context.Context) (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) },
+			key: "namespace " + o.Name,
+			below: func(ctx context.Context, l Look) Result {
+				return l.Namespace(ctx, h.o.Metadata, h.o.Client.CoreV1().PersistentVolumes(), o.Name)
+			},
+			used: func(ctx context.Context) (string, error) { return namespaceUse(ctx, h.o.Client, h.bound, o.Name) },
 		}, nil
 	}
 	kind, err := definedBy(o.Name, req.OldObject.Raw)
