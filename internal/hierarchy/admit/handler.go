@@ -89,7 +89,7 @@ func (h *handler) handle(ctx context.Context, req *admissionv1.AdmissionRequest)
 	if mode == configv1alpha1.ModeOff || req.SubResource != "" || slices.Contains(h.o.Users, req.UserInfo.Username) {
 		return ctrladmission.Allowed("")
 	}
-	ctx, cancel := context.WithTimeout(ctx, closedTimeout-margin)
+	ctx, cancel := context.WithTimeout(ctx, h.o.Patience)
 	defer cancel()
 	a, err := h.judge(ctx, h.o, req)
 	if err == nil && a.Denied == nil {

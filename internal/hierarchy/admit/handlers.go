@@ -5,6 +5,7 @@ package admit
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/kubernetes"
@@ -33,6 +34,8 @@ type Options struct {
 	Client kubernetes.Interface
 	// Observer tells what mode Enforce would refuse; nil for nobody.
 	Observer *admission.Observer
+	// Patience bounds the time of a decision. Zero is a margin less than the API server waits.
+	Patience time.Duration
 
 	// dryRuns are the deletions that this process asks for at once.
 	dryRuns *semaphore.Weighted
@@ -49,6 +52,9 @@ type Handlers struct {
 // NewHandlers makes the Handlers.
 func NewHandlers(o Options) *Handlers {
 	o.dryRuns = semaphore.NewWeighted(dryRuns)
+	if o.Patience == 0 {
+		o.Patience = closedTimeout - margin
+	}
 	closed := func(name string, j judge) *handler { return &handler{o: &o, name: name, judge: j} }
 	open := func(name string, j judge) *handler { return &handler{o: &o, name: name, judge: j, open: true} }
 	blind := func(name string, j judge) *handler {

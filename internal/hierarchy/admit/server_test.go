@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -115,6 +116,9 @@ const extraCRDs = `
 // oldQuota is from before Holdfast came.
 const oldQuota = "{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchicalResourceQuota, metadata: {name: old, namespace: default, finalizers: [example.com/hold]}, spec: {hard: {pods: 1}}}"
 
+// patience is that of the API server: a look at it takes long on a busy machine.
+const patience = 30 * time.Second
+
 func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{Env: testkit.New(t, testkit.Options{NoManager: true}), settings: load(t, "mode: Enforce, excludedNamespaces: [kube-system, kube-public, excluded, different-excluded, different-excluded-too], managedLabels: [team]")}
@@ -169,7 +173,7 @@ func (s *server) install(t *testing.T) {
 	}).Webhooks(admit.WebhookOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}, External: true})
 	for i, w := range webhooks {
 		mux.Handle(w.Path, w.Handler)
-		webhooks[i].Spec.TimeoutSeconds = new(int32(30)) // a look at the API server takes long on a busy machine
+		webhooks[i].Spec.TimeoutSeconds = new(int32(patience.Seconds()))
 	}
 	policies := admit.Policies(admit.PolicyOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}})
 	self := admission.Self{Mode: configv1alpha1.ModeEnforce, Namespace: "holdfast-system", Users: []string{holdfast}}
