@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	kptv1alpha1 "github.com/holdfast-dev/holdfast/api/kpt/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion"
 	"github.com/holdfast-dev/holdfast/internal/eviction"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy"
@@ -64,7 +66,7 @@ func bounds(scopes ...configv1alpha1.Scope) scope.Scope {
 func (g *guard) newFeatures() ([]feature, error) {
 	pauses := g.options.pauses()
 	guarding := deletion.NewGuard(deletion.Options{
-		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset, Pauses: pauses, Bound: g.admission.Wake,
+		Manager: g.mgr, Kinds: g.kinds, Metadata: g.metadata, Client: g.clientset, Pauses: pauses, User: g.user, Bound: g.admission.Wake,
 		Config: func() (configv1alpha1.DeletionConfiguration, scope.Scope) {
 			c := g.config.Current()
 			return c.Deletion, bounds(c.Scope, c.Deletion.Scope)
@@ -177,6 +179,9 @@ var gateSpecs = map[featuregate.Feature]featuregate.VersionedSpecs{
 // crdGroups are the groups of the CRDs that Holdfast brings.
 var crdGroups = []string{v1alpha1.GroupName}
 
+// syncCRDGroups are those of the sync.
+var syncCRDGroups = []string{configsyncv1beta1.GroupName, kptv1alpha1.GroupName}
+
 // featureStatus says in which mode each feature is.
 func (g *guard) featureStatus(c *configv1alpha1.HoldfastConfiguration) []v1alpha1.FeatureStatus {
 	out := make([]v1alpha1.FeatureStatus, 0, len(g.features))
@@ -199,7 +204,10 @@ func (g *guard) bindingMarks(c *configv1alpha1.HoldfastConfiguration) bool {
 // declare collects what a configuration wants in the API server.
 func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.Self) (admission.Declaration, error) {
 	self.Mode = c.Admission.SelfProtection
+	// The sync is another identity, which writes claims too and is bounded.
+	syncUser := "system:serviceaccount:" + self.Namespace + ":" + syncName
 	self.CRDGroups, self.FeatureCRDGroups = crdGroups, groupsOf(c)
+	self.SyncUser, self.SyncCRDGroups = syncUser, syncCRDGroups
 	d := admission.Declaration{Policies: self.Policies(), Webhooks: g.configurationWebhook()}
 	marked := configv1alpha1.ModeOff
 	for _, f := range g.features {
@@ -222,8 +230,6 @@ func (g *guard) declare(c *configv1alpha1.HoldfastConfiguration, self admission.
 		d.Policies = append(d.Policies, marks.Policies(marked, self.Users)...)
 		d.Webhooks = append(d.Webhooks, marks.Webhook(marked, self.Users))
 	}
-	// The sync is another identity, which writes claims too and is bounded.
-	syncUser := "system:serviceaccount:" + self.Namespace + ":" + syncName
 	d.Policies = append(d.Policies, writers.Policy(marked, append(slices.Clone(self.Users), syncUser)), identity.Policy(self.Mode, syncUser))
 	return d, nil
 }

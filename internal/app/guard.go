@@ -227,7 +227,7 @@ func (g *guard) setup(ctx context.Context) error {
 		return err
 	}
 	for _, w := range declared.Webhooks {
-		g.webhooks.Register(w.Path, w.Handler)
+		mgr.GetWebhookServer().Register(w.Path, w.Handler)
 	}
 	admission.RegisterMetrics(metrics.Registry, declared.Webhooks)
 	g.webhooks.RegisterMetrics(metrics.Registry)

@@ -51,6 +51,8 @@ type Options struct {
 	// use.
 	Config func() (configv1alpha1.DeletionConfiguration, scope.Scope)
 	Pauses timing.Pauses
+	// User is Holdfast's own name.
+	User string
 	// Bound is called when all marks are bound to their objects. It must not block.
 	Bound func()
 }
@@ -117,6 +119,7 @@ func NewGuard(o Options) *Guard {
 			return confirm.Settings{Mode: c.Mode, OnOutage: c.OnOutage, Rules: policy.NewRules(c), Scope: s}
 		},
 		Observer: admission.NewObserver(o.Manager.GetEventRecorder(eventSource)),
+		User:     o.User,
 	})
 	g.denials = denials.NewHandler(denials.Options{
 		Live:        o.Manager.GetAPIReader(),

@@ -103,6 +103,16 @@ func (d *declarers) having(s object.Sync, match func(object.ID) bool) []object.I
 	return slices.SortedFunc(maps.Keys(out), object.ID.Compare)
 }
 
+// havingOne is having for a single object.
+func (d *declarers) havingOne(s object.Sync, id object.ID) []object.ID {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if _, found := slices.BinarySearchFunc(d.keeps[s], id, object.ID.Compare); !found && !d.has[s].Has(id) {
+		return nil
+	}
+	return []object.ID{id}
+}
+
 // kinds are those of which a RootSync declares objects.
 func (d *declarers) kinds(s object.Sync) sets.Set[schema.GroupKind] {
 	d.mu.RLock()

@@ -37,16 +37,19 @@ func (s *Syncer) homeNow(ctx context.Context) error {
 	return namespaces.Home(o)
 }
 
-// away ends what is synced while the namespace of RootSyncs is below another one. Everything stays as it is.
-func (r *runner) away(ctx context.Context, rs *configsyncv1beta1.RootSync, why error, facts *report.Facts) error {
+// away ends what is synced while the namespace of RootSyncs is below another one. Everything stays as it is, also if the
+// RootSync is deleted: it goes at once, or the namespace that has to go could not.
+func (r *runner) away(ctx context.Context, rs *configsyncv1beta1.RootSync, why *namespaces.InTreeError, facts *report.Facts) error {
 	facts.Stalled = &report.Stalled{Reason: configsyncv1beta1.ReasonNamespaceInTree, Err: knv.New(knv.InvalidSync, "%v", why).Because(why)}
 	r.stop()
 	r.unsubscribe()
+	if rs.DeletionTimestamp != nil {
+		return r.release(ctx, rs)
+	}
 	return r.undecided(ctx, rs)
 }
 
-// homeChanged takes in that the namespace of RootSyncs has come, or has come into a tree or out of it, and has all RootSyncs
-// look again.
+// homeChanged wakes all RootSyncs after the namespace of RootSyncs was created, or got into a tree or out of it.
 func (s *Syncer) homeChanged(live *metav1.PartialObjectMetadata, was, is error) {
 	if is != nil {
 		ctrl.Log.Error(is, "Nothing is synced")

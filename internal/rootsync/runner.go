@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/group"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/source"
@@ -91,7 +93,7 @@ func (r *runner) observe(id object.ID) {
 func (r *runner) observeNamespace(name string) {
 	if e := r.runs(); e != nil {
 		e.ObserveNamespace(name)
-		e.Observe(object.NamespaceID(name)) // whose it is may be something else
+		e.Reconsider(object.NamespaceID(name)) // another may own it by now
 	}
 }
 
@@ -158,12 +160,15 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 	return after
 }
 
-// act does what is to be done about a RootSync, and says in the facts how far it has come.
+// act reconciles a RootSync, and sets in the facts how far it has come.
 func (r *runner) act(ctx context.Context, rs *configsyncv1beta1.RootSync, settings spec.Settings, invalid *knv.Error, facts *report.Facts) error {
-	away := r.s.Home(ctx)
+	home := r.s.Home(ctx)
+	away, inTree := errors.AsType[*namespaces.InTreeError](home)
 	switch {
-	case away != nil:
+	case inTree:
 		return r.away(ctx, rs, away, facts)
+	case home != nil:
+		return home
 	case rs.DeletionTimestamp != nil:
 		return r.remove(ctx, rs, settings, facts)
 	case invalid != nil:

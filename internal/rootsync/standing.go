@@ -36,7 +36,7 @@ func (s *Syncer) usersFor(sync object.Sync) func(object.ID) (users []string, ope
 		}
 		ruling, err := s.spaces.ruling(s.base, id.Name)
 		if err != nil {
-			return []string{"nobody knows whom: " + err.Error()}, false
+			return []string{"others, perhaps: " + err.Error()}, false
 		}
 		fate, users, open := ruling.FateOf(sync)
 		if fate != namespaces.Keep {
@@ -82,12 +82,25 @@ func (s *Syncer) may(who object.Sync, id object.ID) object.Right {
 	return s.rights.May(q, seen != nil)
 }
 
-// mayAny answers whether it may apply any of several objects. It asks for one after the other.
+// askedAtOnce bounds the questions about single objects that mayAny has open at a time.
+const askedAtOnce = 50
+
+// mayAny answers whether it may apply any of several objects.
 func (s *Syncer) mayAny(who object.Sync, ids []object.ID) object.Right {
+	open := 0
 	for _, id := range ids {
-		if right := s.may(who, id); right != object.Missing {
-			return right
+		switch s.may(who, id) {
+		case object.Granted:
+			return object.Granted
+		case object.Unknown:
+			if open++; open == askedAtOnce {
+				return object.Unknown
+			}
+		case object.Missing:
 		}
+	}
+	if open > 0 {
+		return object.Unknown
 	}
 	return object.Missing
 }
@@ -125,7 +138,8 @@ func (s *Syncer) rightsIn(name string, exists bool) namespaces.Rights {
 	}
 }
 
-// forbidden takes in that an apply of a RootSync was forbidden: if by its rights, another one may own the object.
+// forbidden returns a func that the engine of a RootSync calls when an apply was forbidden: if by its rights, another one
+// may own the object.
 func (s *Syncer) forbidden(who object.Sync) func(object.ID) {
 	return func(id object.ID) {
 		if q, served := s.question(who, id); served {
@@ -145,7 +159,11 @@ func (s *Syncer) concerns(q rights.Question) (kind schema.GroupKind, ids []objec
 	matches := func(id object.ID) bool {
 		return id.GroupKind() == kind && id.Namespace == q.Namespace && (q.Name == "" || id.Name == q.Name)
 	}
-	ids = s.declarers.having(q.Sync, matches)
+	if q.Name != "" {
+		ids = s.declarers.havingOne(q.Sync, object.ID{Group: kind.Group, Kind: kind.Kind, Namespace: q.Namespace, Name: q.Name})
+	} else {
+		ids = s.declarers.having(q.Sync, matches)
+	}
 	if kind == namespaceKind {
 		for _, name := range s.registry.Of(q.Sync) {
 			if id := object.NamespaceID(name); matches(id) && !slices.Contains(ids, id) {
@@ -172,7 +190,7 @@ func (s *Syncer) use(q rights.Question, granted bool) rights.Use {
 	return use
 }
 
-// rightChanged has everything decided anew that depends on a right.
+// rightChanged requeues what depends on a right.
 func (s *Syncer) rightChanged(q rights.Question) {
 	kind, ids := s.concerns(q)
 	if kind == namespaceKind {
@@ -180,34 +198,34 @@ func (s *Syncer) rightChanged(q rights.Question) {
 		return
 	}
 	for _, id := range ids {
-		s.observed(id)
+		s.reconsider(id)
 	}
 	if q.Namespace != "" {
-		s.observed(object.NamespaceID(q.Namespace))
+		s.reconsider(object.NamespaceID(q.Namespace))
 	}
 	if q.Resource.Group != "" {
-		s.observed(plan.CRD(q.Resource))
+		s.reconsider(plan.CRD(q.Resource))
 	}
 }
 
-// rightsInChanged has namespaces looked at again: all of them for a RootSync of which nobody knows what it has claimed.
+// rightsInChanged requeues namespaces: all of them for a RootSync whose claims are not known.
 func (s *Syncer) rightsInChanged(q rights.Question, ids []object.ID) {
 	if !s.registry.Said(q.Sync) {
 		s.spaces.askAll(s.base)
 	}
 	for _, id := range ids {
 		s.spaces.ask([]string{id.Name})
-		s.observed(id)
+		s.reconsider(id)
 	}
 }
 
-// setAdmin takes in whether the account of a RootSync is cluster-admin.
+// setAdmin sets whether the account of a RootSync is cluster-admin, and requeues what depends on it.
 func (s *Syncer) setAdmin(who object.Sync, is bool) {
 	if !s.rights.SetAdmin(who, is) {
 		return
 	}
 	for _, id := range s.declarers.having(who, func(object.ID) bool { return true }) {
-		s.observed(id)
+		s.reconsider(id)
 	}
 	s.spaces.ask(s.registry.Of(who))
 }

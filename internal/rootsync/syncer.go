@@ -5,6 +5,7 @@ package rootsync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -119,7 +120,11 @@ func New(o Options) *Syncer {
 		Warn: func(about runtime.Object, reason, action, note string) {
 			s.say(about, []event{{corev1.EventTypeWarning, reason, action, note}})
 		},
-		Home:  s.homeNow,
+		Home: s.homeNow,
+		Away: func(ctx context.Context) bool {
+			_, inTree := errors.AsType[*namespaces.InTreeError](s.Home(ctx))
+			return inTree
+		},
 		Bound: s.rights.Bound,
 	})
 	s.hub = watch.New(watch.Options{
@@ -279,6 +284,15 @@ func (s *Syncer) runner(name object.Sync) *runner {
 func (s *Syncer) observed(id object.ID) {
 	for _, r := range s.all() {
 		r.observe(id)
+	}
+}
+
+// reconsider requeues an object: a decision about it may have another result, though the object has not changed.
+func (s *Syncer) reconsider(id object.ID) {
+	for _, r := range s.all() {
+		if e := r.runs(); e != nil {
+			e.Reconsider(id)
+		}
 	}
 }
 

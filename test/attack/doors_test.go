@@ -269,15 +269,22 @@ func TestL12_anAccountThatSomebodyMade(t *testing.T) {
 }
 
 // A user with all rights in the namespace of Holdfast takes the lease of the guard, which would then do nothing more.
-func TestL2_theLeaseOfTheGuard(t *testing.T) {
+func TestL2_theLeasesOfHoldfast(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
 	r.Apply(strings.ReplaceAll(binding("holdfast-system", "{sysadmin}", "admin", nsadmin, ""), "{nsadmin}", "{sysadmin}"))
 	r.Grant(t, "holdfast-system", r.Long("{sysadmin}"), testkit.Rule("coordination.k8s.io", []string{"leases"}, "*"))
+	create := func(as, name string) string {
+		return r.Run("--as=" + as + " create -n holdfast-system --dry-run=server -f " + r.lease(name)).Stderr
+	}
+	for _, name := range []string{"holdfast-guard", "holdfast-sync"} {
+		r.Expect(create("{sysadmin}", name)).To(gomega.ContainSubstring("a lease of Holdfast"))
+	}
 	const take = `--as={sysadmin} patch lease holdfast-guard -n holdfast-system --dry-run=server --type=merge -p {"spec":{"holderIdentity":"evil","leaseDurationSeconds":3600}}`
-	r.Expect(r.Run(take).Stderr).To(gomega.ContainSubstring("the lease of Holdfast's guard"))
-	r.Expect(r.Run("--as={sysadmin} create -n holdfast-system --dry-run=server -f " + r.lease("holdfast-guard")).Stderr).To(gomega.ContainSubstring("the lease of Holdfast's guard"))
-	r.Expect(r.Run("--as={sysadmin} create -n holdfast-system --dry-run=server -f " + r.lease("mine")).Stderr).To(gomega.BeEmpty())
+	r.Expect(r.Run(take).Stderr).To(gomega.ContainSubstring("a lease of Holdfast"))
+	r.Expect(create("{sysadmin}", "mine")).To(gomega.BeEmpty())
+	r.Expect(create("system:serviceaccount:holdfast-system:holdfast-sync", "holdfast-sync")).NotTo(gomega.ContainSubstring("a lease of Holdfast"))
+	r.Expect(create("system:serviceaccount:holdfast-system:holdfast-sync", "holdfast-guard")).To(gomega.ContainSubstring("a lease of Holdfast"))
 }
 
 func (r *rig) lease(name string) string {

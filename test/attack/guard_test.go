@@ -236,12 +236,15 @@ func TestM3_definitionsOfHoldfastStayAsTheyAre(t *testing.T) {
 	r.crdop()
 	const needsOperate = `needs the RBAC verb "operate"`
 	const dry = "patch --dry-run=server --type=json crd/"
-	for _, crd := range []string{"resourcedeletionprotections.holdfast.dev", "hierarchyconfigurations.hnc.x-k8s.io"} {
+	// As the sync applies it: without spec.override.roleRefs every RootSync would be cluster-admin.
+	r.does("", "annotate crd/rootsyncs.configsync.gke.io holdfast.dev/written-by-version=0.1.0 --overwrite")
+	for _, crd := range []string{"resourcedeletionprotections.holdfast.dev", "hierarchyconfigurations.hnc.x-k8s.io", "rootsyncs.configsync.gke.io"} {
 		empty := `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema","value":{"type":"object"}}]`
 		unserved := `[{"op":"replace","path":"/spec/versions/0/served","value":false}]`
 		converted := `[{"op":"replace","path":"/spec/conversion","value":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/none"}}}}]`
 		newer := `[{"op":"add","path":"/metadata/annotations/holdfast.dev~1written-by-version","value":"99.0.0"}]`
-		for _, change := range []string{empty, unserved, converted, newer} {
+		owned := `[{"op":"add","path":"/metadata/ownerReferences","value":[{"apiVersion":"v1","kind":"Node","name":"none","uid":"1"}]}]`
+		for _, change := range []string{empty, unserved, converted, newer, owned} {
 			r.denied(needsOperate, "{crdop}", dry+crd, "-p", change)
 		}
 		r.does("", dry+crd, "-p", empty)

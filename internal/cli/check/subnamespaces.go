@@ -50,7 +50,7 @@ func unbounded(f *facts, mode configv1alpha1.Mode) []Finding {
 	return []Finding{{
 		Others, Warning,
 		fmt.Sprintf("%d subnamespaces have other PodSecurity labels than their parents, and do not follow them: %s", len(names), some(names)),
-		"look at what runs there, then: kubectl annotate namespace NAME " + v1alpha1.InheritedPodSecurityAnnotation + "=",
+		"look at what runs there, then remove the labels that begin with " + tree.PodSecurityPrefix + " from the namespace, and: kubectl annotate namespace NAME " + v1alpha1.InheritedPodSecurityAnnotation + "=",
 	}}
 }
 

@@ -62,6 +62,10 @@ func (r *rights) may(ctx context.Context, who object.Sync, id object.ID, exists 
 		verbs = append(verbs, "create")
 	}
 	for _, q.about.Verb = range verbs {
+		q.about.Namespace = id.Namespace
+		if q.about.Verb == "patch" {
+			q.about.Namespace = object.RightNamespace(kind.Resource.GroupResource(), id.Namespace, id.Name)
+		}
 		if !r.allowed(ctx, q) {
 			return object.Missing
 		}

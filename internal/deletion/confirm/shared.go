@@ -5,12 +5,14 @@ package confirm
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
 )
 
-// processLooks is how many looks this process takes at once, over all requests. The others wait in line, for as long as
+// processLooks is how many looks this process takes at once, for all requests, and again for those of Holdfast itself. The
+// others wait in line, for as long as
 // their requests may.
 const processLooks = 8
 
@@ -18,7 +20,7 @@ const processLooks = 8
 // waiting, however many requests there are about it.
 //
 // A request only shares a look that begins after the request has arrived. A look lists one kind after the other, and a
-// label may be set behind it: whoever sets a label and then deletes the namespace has to be refused, so that the lists
+// label may be set behind it: a user who sets a label and then deletes the namespace has to be refused, so that the lists
 // must be younger than the request. Who sets it later has no claim to that, not even with a look of the request's own.
 type shared[T any] struct {
 	slots *semaphore.Weighted
@@ -89,6 +91,12 @@ func (s *shared[T]) leave(key string, f *flight[T]) {
 func (s *shared[T]) run(key string, f, before *flight[T], look func(context.Context) T) {
 	defer close(f.done)
 	defer f.cancel()
+	defer s.end(key, f)
+	defer func() { // as the server does, which does not see this goroutine
+		if p := recover(); p != nil {
+			f.err = fmt.Errorf("panic: %v", p)
+		}
+	}()
 	if before != nil {
 		<-before.done
 	}
@@ -99,7 +107,6 @@ func (s *shared[T]) run(key string, f, before *flight[T], look func(context.Cont
 	if s.begin(key, f); f.ctx.Err() == nil {
 		f.out = look(f.ctx)
 	}
-	s.end(key, f)
 }
 
 // begin is the moment from which on no request joins.

@@ -5,7 +5,6 @@ package confirm
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,7 +90,7 @@ func FuzzSubject(f *testing.F) {
 			if err != nil || k.Resource.Group == "" || k.Resource.Resource+"."+k.Resource.Group != name {
 				t.Errorf("%s of %s: %+v, %v", resource, name, k, err)
 			}
-			looksAt = fmt.Sprintf("%+v", k.Resource) + strconv.FormatBool(k.Namespaced)
+			looksAt = fmt.Sprintf("%v of %s %t", k.Resource, k.Kind, k.Namespaced)
 		}
 		if before, ok := keys[s.key]; ok && before != looksAt {
 			t.Errorf("%q stands for %s and for %s", s.key, before, looksAt)

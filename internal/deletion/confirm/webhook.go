@@ -59,14 +59,27 @@ type Options struct {
 	Settings func() Settings
 	// Observer tells what mode Enforce would refuse; nil for nobody.
 	Observer *admission.Observer
+	// User is Holdfast's own name.
+	User string
 }
 
 // Handler answers the webhook.
 type Handler struct {
 	o     Options
 	bound bound
-	looks *shared[Result]
+	// all serves requests, and own those that Holdfast sends itself for others: a tenant with many subnamespaces delays by
+	// them no deletion of somebody else.
+	all, own looks
+}
+
+type looks struct {
+	below *shared[Result]
 	uses  *shared[inUse]
+}
+
+func newLooks() looks {
+	slots := semaphore.NewWeighted(processLooks)
+	return looks{below: newShared[Result](slots), uses: newShared[inUse](slots)}
 }
 
 var (
@@ -76,8 +89,7 @@ var (
 
 // NewHandler makes a Handler.
 func NewHandler(o Options) *Handler {
-	slots := semaphore.NewWeighted(processLooks)
-	return &Handler{o: o, bound: newBound(processLists), looks: newShared[Result](slots), uses: newShared[inUse](slots)}
+	return &Handler{o: o, bound: newBound(processLists), all: newLooks(), own: newLooks()}
 }
 
 // Handle implements admission.Handler.
@@ -199,13 +211,13 @@ func (h *Handler) subjectOf(req ctrladmission.Request, o *metav1.PartialObjectMe
 	}
 	return subject{
 		// A review may be forged, and shares no look with one that says otherwise.
-		key:   fmt.Sprintf("definition %s namespaced %t", kind.Resource, kind.Namespaced),
+		key:   fmt.Sprintf("definition %s of %s namespaced %t", kind.Resource, kind.Kind, kind.Namespaced),
 		below: func(ctx context.Context, l Look) Result { return l.Instances(ctx, h.o.Metadata, kind) },
 		used:  func(ctx context.Context) (string, error) { return crdUse(ctx, h.o.Metadata, h.bound, kind) },
 	}, nil
 }
 
-// look goes by what is in force when it begins.
+// look returns a Look with the settings that are in force when it begins.
 func (h *Handler) look() Look {
 	s := h.o.Settings()
 	return Look{
@@ -224,9 +236,13 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 	if err != nil {
 		return verdict{refusal: ", because " + err.Error() + unchecked(o)}
 	}
+	looks := h.all
+	if req.UserInfo.Username == h.o.User {
+		looks = h.own
+	}
 	var result Result
 	if v1alpha1.MarkOf(o, v1alpha1.OverrideContentsMark) == "" {
-		result, err = h.looks.do(ctx, about.key, func(ctx context.Context) Result { return about.below(ctx, h.look()) })
+		result, err = looks.below.do(ctx, about.key, func(ctx context.Context) Result { return about.below(ctx, h.look()) })
 	}
 	if err != nil {
 		return verdict{refusal: ", because what hangs below it could not be looked at in time: " + err.Error() + unchecked(o)}
@@ -235,7 +251,7 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 		return verdict{refusal: refusal, warnings: leftOut(result)}
 	}
 	if what, by := whileUsed(req, o, s.Rules, h.o.Protections); what != "" && v1alpha1.MarkOf(o, v1alpha1.OverrideMark) == "" {
-		use, err := h.uses.do(ctx, about.key, func(ctx context.Context) inUse {
+		use, err := looks.uses.do(ctx, about.key, func(ctx context.Context) inUse {
 			what, err := about.used(ctx)
 			return inUse{what, err}
 		})

@@ -86,12 +86,12 @@ func stale(ctx context.Context, c kubernetes.Interface, req *admissionv1.Admissi
 	return nil, nil
 }
 
-// deletable asks whether the API server would let namespaces go. Whoever protects
-// one says so in the answer to a dry run.
+// deletable asks whether the API server would delete namespaces. Whatever protects
+// one refuses a dry run.
 func deletable(ctx context.Context, o *Options, namespaces []string) (*rules.Denial, error) {
 	answers := make([]error, len(namespaces))
 	var group errgroup.Group
-	group.SetLimit(dryRuns)
+	group.SetLimit(dryRunsEach)
 	for i, name := range namespaces {
 		group.Go(func() error {
 			if answers[i] = o.dryRuns.Acquire(ctx, 1); answers[i] != nil {
@@ -115,8 +115,9 @@ func deletable(ctx context.Context, o *Options, namespaces []string) (*rules.Den
 	return nil, nil
 }
 
-// dryRuns are asked for at the same time, for all requests of this process: each has the API server call webhooks.
-const dryRuns = 16
+// dryRuns are asked for at the same time, for all requests of this process, and dryRunsEach for one: each has the API server
+// call webhooks.
+const dryRuns, dryRunsEach = 16, 4
 
 func exists(ctx context.Context, c kubernetes.Interface, namespace string) (bool, error) {
 	_, err := c.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})

@@ -101,7 +101,8 @@ func (k *Keeper) bring(ctx context.Context, i item, at world.CopyRef, p *world.C
 
 // unbind deletes the copies of RoleBindings that are not to be there, before the Role that they refer to appears, goes or
 // becomes the copy of another one: after that they would grant what their sources do not. It does not ask the brake.
-// Where a copy cannot be deleted, the Role goes all the same, and nobody gets another one.
+// Where a copy cannot be deleted, the Role goes all the same, and no other one comes in its place. A finalizer that an admin
+// of the namespace puts on a copy delays its end; that admin can grant as much by a RoleBinding of his own.
 func (k *Keeper) unbind(ctx context.Context, at world.CopyRef, p *world.CopyPlan, act action) error {
 	if at.Kind != propagate.RoleKind || act == update && p.Have != nil && p.Have.From == p.From.Object.GetNamespace() {
 		return nil

@@ -111,7 +111,9 @@ func (s *state) followRole(at CopyRef, isCopy bool, d *Dirty) {
 		return
 	}
 	for _, namespace := range below {
-		s.followSources(CopyRef{at.Key, namespace}, s.tree.Descendants(namespace), d)
+		if role := (CopyRef{at.Key, namespace}); len(s.boundSources[role]) > 0 {
+			s.followSources(role, s.tree.Descendants(namespace), d)
+		}
 	}
 }
 

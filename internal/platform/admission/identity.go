@@ -25,18 +25,18 @@ const (
 	BindingsPolicyName = "holdfast-self-bindings"
 )
 
-// leaseName is that of the guard's lease.
-const leaseName = "holdfast-guard"
+// The leases of the guard and of the sync.
+const guardLease, syncLease = "holdfast-guard", "holdfast-sync"
 
-// leases are the rule and the validation for the lease of the guard: who holds it keeps all replicas from writing. It is for
-// who may change this policy too, which the guard may under whatever name it runs, also after that has changed.
-func leases() (admissionregistrationv1.NamedRuleWithOperations, admissionregistrationv1.Validation) {
+// leases are the rule and the validation for the leases: who holds one keeps all replicas from writing. That of the guard is
+// for who may change this policy, which the guard may under whatever name it runs, also after that has changed.
+func (s Self) leases() (admissionregistrationv1.NamedRuleWithOperations, admissionregistrationv1.Validation) {
 	rule := ruleFor("coordination.k8s.io", []string{"leases"}, admissionregistrationv1.Create, admissionregistrationv1.Update)
-	rule.ResourceNames = []string{leaseName}
+	rule.ResourceNames = []string{guardLease, syncLease}
 	return rule, admissionregistrationv1.Validation{
-		Expression: "variables.kind != 'leases' || authorizer.group('admissionregistration.k8s.io').resource('validatingadmissionpolicies').name(" +
+		Expression: "variables.kind != 'leases' || request.name == " + cel.String(syncLease) + " && request.userInfo.username == " + cel.String(s.SyncUser) + " || authorizer.group('admissionregistration.k8s.io').resource('validatingadmissionpolicies').name(" +
 			cel.String(IdentityPolicyName) + ").check('update').allowed() || variables.mayOperate",
-		Message: "who takes the lease of Holdfast's guard keeps Holdfast from acting" + needsOperate,
+		Message: "who takes a lease of Holdfast's keeps Holdfast from acting" + needsOperate,
 	}
 }
 
@@ -88,7 +88,7 @@ func (s Self) identity() Policy {
 			" : variables.kind in " + cel.Strings(templated) + " ? dyn(" + object + ").spec.template" +
 			" : dyn(" + object + ").spec)"
 	}
-	lease, validLease := leases()
+	lease, validLease := s.leases()
 	runs := slices.Concat([]string{"pods", "pods/ephemeralcontainers", "cronjobs"}, templated)
 	return Policy{
 		Name: IdentityPolicyName,

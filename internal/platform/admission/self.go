@@ -29,8 +29,12 @@ type Self struct {
 	// ConfigMap with the configuration in that namespace; empty if there is none.
 	ConfigMap string
 	// CRDGroups are the API groups of Holdfast's own CustomResourceDefinitions, which
-	// nobody may delete, and FeatureCRDGroups those of others that it applies as well.
+	// the policy lets no user delete, and FeatureCRDGroups those of others that it applies as well.
 	CRDGroups, FeatureCRDGroups []string
+	// SyncUser is the name under which the sync asks, and SyncCRDGroups are the API groups of the CustomResourceDefinitions
+	// that it applies. Another product can bring those too, so that only what the sync has applied is Holdfast's.
+	SyncUser      string
+	SyncCRDGroups []string
 }
 
 // StopCommands stop Holdfast: the policy refuses the second without the first.
@@ -86,9 +90,12 @@ func (s Self) Policy() Policy {
 					Expression: strings.Join([]string{
 						"variables.kind != 'customresourcedefinitions'",
 						"request.operation != 'UPDATE'",
-						"!(oldObject.spec.group in " + cel.Strings(slices.Concat(s.CRDGroups, s.FeatureCRDGroups)) + ")",
-						"object.spec == oldObject.spec && " + annotation("object", crds.VersionAnnotation) + " == " + annotation("oldObject", crds.VersionAnnotation),
+						"!(oldObject.spec.group in " + cel.Strings(slices.Concat(s.CRDGroups, s.FeatureCRDGroups)) + " || " +
+							"oldObject.spec.group in " + cel.Strings(s.SyncCRDGroups) + " && " + annotation("oldObject", crds.VersionAnnotation) + " != '')",
+						"object.spec == oldObject.spec && " + annotation("object", crds.VersionAnnotation) + " == " + annotation("oldObject", crds.VersionAnnotation) +
+							" && object.metadata.?ownerReferences.orValue([]) == oldObject.metadata.?ownerReferences.orValue([])",
 						"variables.own",
+						"oldObject.spec.group in " + cel.Strings(s.SyncCRDGroups) + " && request.userInfo.username == " + cel.String(s.SyncUser),
 						"variables.mayOperate",
 					}, " || "),
 					Message: "Holdfast applies this CustomResourceDefinition itself, and another schema can empty or hide all of its objects" + needsOperate,

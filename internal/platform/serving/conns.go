@@ -24,12 +24,9 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		h, err := l.conns.take(context.Background(), clientAt(raw.RemoteAddr().String()), 1, 0, func() {
-			turnedAway.WithLabelValues(reasonConnectionCut).Inc()
-			_ = raw.Close()
-		})
-		if err == nil {
-			return &conn{Conn: raw, hold: h}, nil
+		c := &conn{Conn: raw}
+		if c.hold, err = l.conns.take(context.Background(), clientAt(raw.RemoteAddr().String()), 1, 0, c.cut); err == nil {
+			return c, nil
 		}
 		turnedAway.WithLabelValues(reasonConnections).Inc()
 		_ = raw.Close()
@@ -42,11 +39,25 @@ type conn struct {
 	hold *hold
 	// trusts is whose certificate the client has shown, if that was asked for.
 	trusts atomic.Pointer[trust]
+	// stop cancels what is done for the client.
+	stop atomic.Pointer[context.CancelFunc]
+}
+
+// cut ends a connection whose place another client needs. A request that waits does not wait on: the place is free soon.
+func (c *conn) cut() {
+	turnedAway.WithLabelValues(reasonConnectionCut).Inc()
+	_ = c.Conn.Close()
+	if stop := c.stop.Load(); stop != nil {
+		(*stop)()
+	}
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	err := c.Conn.Close()
+	if stop := c.stop.Load(); stop != nil {
+		(*stop)()
+	}
 	c.hold.release()
 	return err
 }
@@ -64,7 +75,10 @@ type connKey struct{}
 
 // withConn is http.Server.ConnContext.
 func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, under(c))
+	counted := under(c)
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, connKey{}, counted))
+	counted.stop.Store(&cancel)
+	return ctx
 }
 
 // connOf is the connection of a request; nil in a test without one.

@@ -20,7 +20,7 @@ const cutTime = 5 * time.Second
 
 // share divides a capacity among clients. While there is none left, a client that holds less than another takes it from
 // that one: a hold that waits for its own client is cut, such as a body that is still being sent. What the server is
-// working on is never cut. Of several that wait for capacity, the client that holds the least is the first.
+// working on is cut only for a client that has most of the capacity. Of several that wait for capacity, the client that holds the least is the first.
 type share struct {
 	capacity int64
 	// grace is how long a hold has had to wait for its client before a client that holds no less is preferred to it.
@@ -144,7 +144,7 @@ func (s *share) preempt(d *demand) (cuts []func(), enough bool) {
 func (s *share) victim(d *demand) *hold {
 	var v *hold
 	for h := range s.holds {
-		if !h.waiting || h.gone || s.clients[h.client] < s.clients[d.client] {
+		if h.gone || s.clients[h.client] < s.clients[d.client] || !h.waiting && !s.hogs(h.client) {
 			continue
 		}
 		if v == nil || s.clients[h.client] > s.clients[v.client] || s.clients[h.client] == s.clients[v.client] && h.since.Before(v.since) {
@@ -156,6 +156,9 @@ func (s *share) victim(d *demand) *hold {
 	}
 	return nil
 }
+
+// hogs reports whether a client has more of the capacity than API servers ever need.
+func (s *share) hogs(client string) bool { return s.clients[client] > s.capacity*3/4 }
 
 func (s *share) spend(client string, n int64) {
 	if s.clients[client] -= n; s.clients[client] == 0 {

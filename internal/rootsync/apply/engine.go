@@ -169,6 +169,13 @@ func (e *Engine) Observe(id object.ID) {
 	if it := e.items[id]; it != nil {
 		it.told++
 	}
+	e.mu.Unlock()
+	e.Reconsider(id)
+}
+
+// Reconsider queues an object that has not changed itself. It does not block.
+func (e *Engine) Reconsider(id object.ID) {
+	e.mu.Lock()
 	if id.IsNamespace() && e.held != nil && e.guard(e.held) == nil {
 		e.next, e.held = e.held, nil
 		e.queue.Add(house)

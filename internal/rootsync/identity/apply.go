@@ -23,35 +23,38 @@ import (
 // fieldManager owns what is written here.
 const fieldManager = "holdfast-sync"
 
-// written is a binding that was written. Its name is a random one if somebody else's binding has its own.
+// written is a binding that was written. Its name is a random one if another binding has its own.
 type written struct {
 	Binding
 	name string
 }
 
-// apply writes the accounts and bindings of a decision, and returns the bindings. One that fails does not keep it from the
-// others; it joins the errors.
-func apply(ctx context.Context, c client.Client, d decision) (bound []written, err error) {
+// apply writes the accounts and bindings of a decision. It returns the bindings, and those whose namespace does not exist
+// or is being deleted. One that fails does not keep it from the others; it joins the errors.
+func apply(ctx context.Context, c client.Client, d decision) (bound []written, homeless []Binding, err error) {
 	var errs []error
 	for _, sync := range d.accounts {
 		errs = append(errs, write(ctx, c, account(sync)))
 	}
 	for _, b := range d.bindings {
 		name, err := bind(ctx, c, b)
-		if err != nil {
+		switch {
+		case noNamespace(err):
+			homeless = append(homeless, b)
+		case err != nil:
 			errs = append(errs, err)
-			continue
+		default:
+			bound = append(bound, written{b, name})
 		}
-		bound = append(bound, written{b, name})
 	}
-	return bound, errors.Join(errs...)
+	return bound, homeless, errors.Join(errs...)
 }
 
-// bind writes a binding and returns its name. If somebody else's RoleBinding has its name, with another role or other
+// bind writes a binding and returns its name. If another RoleBinding has its name, with another role or other
 // subjects, or as a copy from an ancestor, bind creates the binding with a random name, which nobody can take in advance.
 func bind(ctx context.Context, c client.Client, b Binding) (name string, err error) {
 	err = write(ctx, c, b.object())
-	if b.Namespace == "" || !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+	if b.Namespace == "" || noNamespace(err) || !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		return b.Name, err
 	}
 	o := b.object()
@@ -62,6 +65,15 @@ func bind(ctx context.Context, c client.Client, b Binding) (name string, err err
 	}
 	ctrl.LoggerFrom(ctx).Info("A RoleBinding cannot have the name that follows from its role", "namespace", b.Namespace, "taken", b.Name, "name", o.GetName(), "reason", err.Error())
 	return o.GetName(), nil
+}
+
+// noNamespace reports that an object cannot be created because its namespace does not exist or is being deleted.
+func noNamespace(err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return true
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
 }
 
 func write(ctx context.Context, c client.Client, o client.Object) error {

@@ -34,6 +34,8 @@ type decision struct {
 	bindings []Binding
 	// remove are bindings that no RootSync wants. Holdfast did not create those in strange.
 	remove, strange []live
+	// ours are all bindings of RootSyncs.
+	ours []live
 }
 
 // decide compares the cluster with a Set, and writes nothing that is up to date.
@@ -49,15 +51,20 @@ func decide(there found, want Set) decision {
 		wanted[b.grant()] = b
 	}
 	kept := sets.New[grant]()
-	for _, have := range there.bindings {
+	for _, have := range there.sorted(wanted) {
 		sync, ours := have.owner()
 		is := grant{have.Namespace, have.Role, sync}
 		b, asked := wanted[is]
+		if ours {
+			out.ours = append(out.ours, have)
+		}
 		switch {
 		case !ours:
 			out.strange = append(out.strange, have)
-		case asked && have.same(b):
+		case asked && have.same(b) && !kept.Has(is):
 			kept.Insert(is)
+		case asked && have.Namespace != "" && have.Name != b.Name: // a binding with a random name that is not needed any more
+			out.remove = append(out.remove, have)
 		case !asked && !want.Unknown.Has(sync):
 			out.remove = append(out.remove, have)
 		}
@@ -69,6 +76,19 @@ func decide(there found, want Set) decision {
 	}
 	slices.SortFunc(out.bindings, compareBindings)
 	return out
+}
+
+// sorted returns the bindings, those first that have the name that follows from their role.
+func (f found) sorted(wanted map[grant]Binding) []live {
+	return slices.SortedStableFunc(slices.Values(f.bindings), func(a, b live) int {
+		first := func(l live) int {
+			if sync, _ := l.owner(); wanted[grant{l.Namespace, l.Role, sync}].Name == l.Name {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // grant identifies a binding by its effect: the name of a binding can vary.

@@ -16,8 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
@@ -32,6 +35,8 @@ type Options struct {
 	// Home returns why nothing is to be given to accounts in the namespace of RootSyncs; nil if it may be. It asks the API
 	// server.
 	Home func(context.Context) error
+	// Away reports, by the cache, that the namespace of RootSyncs is where no account in it may have rights.
+	Away func(context.Context) bool
 	// Warn makes an event about an object.
 	Warn func(about runtime.Object, reason, action, note string)
 	// Bound is called after what is bound to the account of a RootSync has changed.
@@ -48,13 +53,14 @@ type Keeper struct {
 	mu sync.Mutex
 	// told has the notes of the Events about bindings that Holdfast does not delete, by UID.
 	told map[types.UID]string
-	// taken are the bindings of which it was told that somebody else's has their name.
-	taken sets.Set[grant]
+	// taken are the bindings with an Event that another one has their name, and homeless those with an Event that their
+	// namespace does not exist.
+	taken, homeless sets.Set[grant]
 }
 
 // NewKeeper makes a Keeper. The client reads from a cache.
 func NewKeeper(c client.Client, o Options) *Keeper {
-	return &Keeper{client: c, o: o, taken: sets.New[grant]()}
+	return &Keeper{client: c, o: o, taken: sets.New[grant](), homeless: sets.New[grant]()}
 }
 
 // SetupWithManager looks again when a RootSync changes, or what was written for one.
@@ -62,8 +68,20 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}} // all at once
 	})
+	created := predicate.Funcs{
+		UpdateFunc:  func(e event.UpdateEvent) bool { return e.ObjectNew.GetName() == object.SyncNamespace },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+	awaited := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		if o.GetName() != object.SyncNamespace && !k.awaits(o.GetName()) {
+			return nil
+		}
+		return []reconcile.Request{{}}
+	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rootsync-identity").
+		WatchesMetadata(&corev1.Namespace{}, awaited, builder.WithPredicates(created)).
 		Watches(&configsyncv1beta1.RootSync{}, one).
 		Watches(&corev1.ServiceAccount{}, one).
 		Watches(&rbacv1.ClusterRoleBinding{}, one).
@@ -73,8 +91,20 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 		}))
 }
 
-// Ensure writes the account and the bindings of one RootSync. It neither fails because of those of other RootSyncs nor
-// deletes bindings.
+// awaits reports whether a binding waits for a namespace.
+func (k *Keeper) awaits(namespace string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for g := range k.homeless {
+		if g.namespace == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// Ensure writes the account and the bindings of one RootSync. It fails neither because of those of other RootSyncs nor
+// because of a namespace that does not exist, and deletes no bindings.
 func (k *Keeper) Ensure(ctx context.Context, who object.Sync) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,8 +124,12 @@ func (k *Keeper) apply(ctx context.Context, d decision) error {
 	if err := k.o.Home(ctx); err != nil {
 		return err
 	}
-	bound, err := apply(ctx, k.client, d)
+	bound, homeless, err := apply(ctx, k.client, d)
+	for _, b := range homeless {
+		k.tellHomeless(ctx, b)
+	}
 	for _, b := range bound {
+		k.homeless.Delete(b.grant())
 		if b.Sync != "" {
 			k.o.Bound(b.Sync)
 		}
@@ -110,20 +144,35 @@ func (k *Keeper) apply(ctx context.Context, d decision) error {
 
 // tellTaken makes an Event about the RootSync whose binding has a random name, once for as long as its own is taken.
 func (k *Keeper) tellTaken(ctx context.Context, b written) {
-	known := k.taken.Has(b.grant())
-	k.taken.Insert(b.grant())
+	k.tellOnce(ctx, k.taken, b.Binding, "BindingNameTaken", fmt.Sprintf("the RoleBinding %s in namespace %s is not the one of this RootSync: somebody else made it, or it is a copy from another namespace. "+
+		"Holdfast leaves it, and gives %s %s to the account by the RoleBinding %s. To have the name back, delete both", b.Name, b.Namespace, b.Role.Kind, b.Role.Name, b.name))
+}
+
+// tellHomeless makes an Event about the RootSync that has no role in a namespace because that does not exist.
+func (k *Keeper) tellHomeless(ctx context.Context, b Binding) {
+	k.tellOnce(ctx, k.homeless, b, "NoNamespace", fmt.Sprintf("the account has no %s %s in namespace %s, which does not exist or is being deleted. "+
+		"It gets it when the namespace is created; until then the RootSync can apply nothing there. Create the namespace, or remove it from spec.override.roleRefs",
+		b.Role.Kind, b.Role.Name, b.Namespace))
+}
+
+func (k *Keeper) tellOnce(ctx context.Context, told sets.Set[grant], b Binding, reason, note string) {
+	known := told.Has(b.grant())
+	told.Insert(b.grant())
 	rs := &configsyncv1beta1.RootSync{}
 	if known || k.client.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: string(b.Sync)}, rs) != nil {
 		return
 	}
-	k.o.Warn(rs, "BindingNameTaken", "Bind", fmt.Sprintf("the RoleBinding %s in namespace %s is not the one of this RootSync: somebody else made it, or it is a copy from another namespace. "+
-		"Holdfast leaves it, and gives %s %s to the account by the RoleBinding %s. To have the name back, delete both", b.Name, b.Namespace, b.Role.Kind, b.Role.Name, b.name))
+	k.o.Warn(rs, reason, "Bind", note)
 }
 
-// ensureAll writes the accounts and bindings of all RootSyncs and deletes what none wants. No RootSync waits for it.
+// ensureAll writes the accounts and bindings of all RootSyncs and deletes what none wants. No RootSync waits for it. While
+// the accounts may have no rights it deletes all bindings.
 func (k *Keeper) ensureAll(ctx context.Context) error {
 	d, err := k.applyAll(ctx)
 	errs := []error{err}
+	if k.o.Away(ctx) {
+		d.remove, errs = d.ours, nil
+	}
 	told := map[types.UID]string{}
 	for _, b := range d.strange {
 		const note = "it has the label " + configsyncv1beta1.LabelSyncKind + " and was not made for a RootSync: Holdfast does not change it; remove the label"
@@ -200,6 +249,12 @@ func (k *Keeper) Forget(ctx context.Context, who object.Sync) error {
 	err := k.client.Get(ctx, client.ObjectKey{Namespace: object.SyncNamespace, Name: string(who)}, &configsyncv1beta1.RootSync{})
 	if !apierrors.IsNotFound(err) {
 		return err
+	}
+	for g := range k.taken.Union(k.homeless) {
+		if g.sync == who {
+			k.taken.Delete(g)
+			k.homeless.Delete(g)
+		}
 	}
 	if err := client.IgnoreNotFound(k.client.Delete(ctx, account(who))); err != nil {
 		return fmt.Errorf("delete ServiceAccount %s: %w", who.Reconciler(), err)

@@ -3,6 +3,8 @@
 
 package object
 
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
 // Right tells whether the account of a RootSync may write an object.
 type Right int
 
@@ -14,6 +16,15 @@ const (
 	// Unknown is a right that the API server has not answered for yet.
 	Unknown
 )
+
+// RightNamespace returns the namespace in which the API server authorizes the patch of an object. The patch of a Namespace
+// is authorized in that Namespace, so that a RoleBinding in it can allow it; a create is not.
+func RightNamespace(resource schema.GroupResource, namespace, name string) string {
+	if resource == (schema.GroupResource{Resource: "namespaces"}) {
+		return name
+	}
+	return namespace
+}
 
 // Standing is the result for one RootSync of a contest for an object: several RootSyncs declare it, or one declares what
 // another still has in its inventory.

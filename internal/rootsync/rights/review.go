@@ -43,7 +43,9 @@ func Review(rc *rest.Config, kinds func() *inventory.Snapshot) func(context.Cont
 			about.Version = kind.Resource.Version
 		}
 		var out Answer
-		if out.Patch, err = allowed(ctx, reviews, about, "patch"); err != nil || !out.Patch {
+		patched := about
+		patched.Namespace = object.RightNamespace(q.Resource, q.Namespace, q.Name)
+		if out.Patch, err = allowed(ctx, reviews, patched, "patch"); err != nil || !out.Patch {
 			return Answer{}, explain(q, err)
 		}
 		out.Create, err = allowed(ctx, reviews, about, "create")

@@ -79,9 +79,9 @@ type Rights struct {
 	// others were written last.
 	admins sets.Set[object.Sync]
 	bound  map[object.Sync]time.Time
-	// failures counts questions in a row that were not answered, and err is why.
-	failures int
-	err      error
+	// unanswered counts the questions that were not answered often enough to say so, and err is why the last one was not.
+	unanswered int
+	err        error
 }
 
 type entry struct {
@@ -90,6 +90,8 @@ type entry struct {
 	// at is when it was asked for last, and asked how often since it was last in doubt.
 	at    time.Time
 	asked int
+	// failures counts the tries in a row without an answer.
+	failures int
 	// wanted reports that a decision would like a newer answer.
 	wanted bool
 }
@@ -196,18 +198,32 @@ func (r *Rights) Forget(who object.Sync) {
 	defer r.mu.Unlock()
 	r.admins.Delete(who)
 	delete(r.bound, who)
-	for q := range r.entries {
+	for q, e := range r.entries {
 		if q.Sync == who {
-			delete(r.entries, q)
+			r.drop(q, e)
 		}
 	}
 }
 
-// Unanswered returns why the API server does not answer; nil if it does, or has not failed to often enough.
+func (r *Rights) drop(q Question, e *entry) {
+	r.answered(q, e)
+	delete(r.entries, q)
+}
+
+// answered ends the failures of a question.
+func (r *Rights) answered(q Question, e *entry) {
+	if e.failures >= surfaced {
+		r.unanswered--
+	}
+	e.failures = 0
+	r.queue.Forget(q)
+}
+
+// Unanswered returns why the API server does not answer a question; nil if it answers all, or has not failed to often enough.
 func (r *Rights) Unanswered() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failures < surfaced {
+	if r.unanswered == 0 {
 		return nil
 	}
 	return fmt.Errorf("it is not known which RootSync may write it: %w", r.err)
@@ -263,7 +279,7 @@ func (r *Rights) due(q Question, use Use) bool {
 	case !e.known || e.wanted: // somebody waits for it
 		return true
 	case use == Unused || r.admins.Has(q.Sync):
-		delete(r.entries, q)
+		r.drop(q, e)
 		return false
 	}
 	if rest := e.at.Add(r.pause(e, use)).Sub(r.o.Clock.Now()); rest > 0 {
@@ -302,13 +318,14 @@ func (r *Rights) take(q Question, use Use, answer Answer, err error) (changed bo
 	}
 	e.at, e.wanted = r.o.Clock.Now(), false
 	if err != nil {
-		r.failures++
 		r.err = err
+		if e.failures++; e.failures == surfaced {
+			r.unanswered++
+		}
 		r.queue.AddRateLimited(q)
-		return !e.known && r.failures >= surfaced
+		return !e.known && e.failures >= surfaced
 	}
-	r.queue.Forget(q)
-	r.failures = 0
+	r.answered(q, e)
 	changed = !e.known || e.Answer != answer
 	e.Answer, e.known = answer, true
 	e.asked++
