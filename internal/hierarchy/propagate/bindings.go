@@ -14,7 +14,7 @@ import (
 )
 
 // A RoleBinding names its Role and nothing else. In a descendant the Role of that name can be another one, with more
-// rights, and Holdfast may bind any: whoever may write the binding would get rights there that they do not hold.
+// rights, and Holdfast may bind any: who may write the binding would get rights there that they do not hold.
 
 // Role is the Role of a name in a namespace, as the informer's cache has it. The zero Role does not exist.
 type Role struct {

@@ -47,7 +47,7 @@ func CompileKeys(expressions []string) (Keys, error) {
 			return nil, fmt.Errorf("managed keys %q: matches %s, whose keys say where a namespace stands", e, hncv1alpha2.GroupName)
 		}
 		if bound := namesBound(e); bound != "" {
-			return nil, fmt.Errorf("managed keys %q: names %s, which bounds what the users of a namespace may do, and whoever may write "+
+			return nil, fmt.Errorf("managed keys %q: names %s, which bounds what the users of a namespace may do, and who may write "+
 				"a HierarchyConfiguration could set it: remove it here, and label or annotate the Namespaces", e, bound)
 		}
 		out = append(out, r)

@@ -16,8 +16,8 @@ import (
 
 // bounds of the port.
 type bounds struct {
-	// connections at once.
-	connections int64
+	// connections at once, and how many of them with a request in progress one client keeps while another has none.
+	connections, busy int64
 	// body is the size of the largest review.
 	body int64
 	// smallBody is the size up to which a body needs no share of bodies, the memory for all larger ones that are received
@@ -44,6 +44,7 @@ type bounds struct {
 func production() bounds {
 	return bounds{
 		connections: 1024,    // more than the mutating requests that API servers have in flight by default, times three API servers
+		busy:        768,     // more than the requests of one API server
 		body:        7 << 20, // the API server takes 3 MiB of an object, and reviews can have an object and the one that it replaces
 		smallBody:   32 << 10,
 		bodies:      32 << 20,

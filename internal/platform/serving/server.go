@@ -54,7 +54,7 @@ func NewServer(o Options) *Server { return newServer(o, production()) }
 
 func newServer(o Options, b bounds) *Server {
 	mux := http.NewServeMux()
-	return &Server{
+	s := &Server{
 		Server:  webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, WebhookMux: mux}),
 		o:       o,
 		bounds:  b,
@@ -63,6 +63,8 @@ func newServer(o Options, b bounds) *Server {
 		bodies:  newShare(b.bodies, b.grace),
 		clients: newClients(o.Clients),
 	}
+	s.conns.most = b.busy
+	return s
 }
 
 // Register implements webhook.Server. The metrics of a path count what is turned away, too.

@@ -25,6 +25,8 @@ type share struct {
 	capacity int64
 	// grace is how long a hold has had to wait for its client before a client that holds no less is preferred to it.
 	grace time.Duration
+	// most is what one client may have before others take from it what the server is working on; 0 is no limit.
+	most int64
 
 	mu      sync.Mutex
 	used    int64
@@ -144,7 +146,7 @@ func (s *share) preempt(d *demand) (cuts []func(), enough bool) {
 func (s *share) victim(d *demand) *hold {
 	var v *hold
 	for h := range s.holds {
-		if h.gone || s.clients[h.client] < s.clients[d.client] || !h.waiting && !s.hogs(h.client) {
+		if h.gone || s.clients[h.client] < s.clients[d.client] || !h.waiting && (h.client == d.client || !s.hogs(h.client)) {
 			continue
 		}
 		if v == nil || s.clients[h.client] > s.clients[v.client] || s.clients[h.client] == s.clients[v.client] && h.since.Before(v.since) {
@@ -157,8 +159,8 @@ func (s *share) victim(d *demand) *hold {
 	return nil
 }
 
-// hogs reports whether a client has more of the capacity than API servers ever need.
-func (s *share) hogs(client string) bool { return s.clients[client] > s.capacity*3/4 }
+// hogs reports whether a client has so much that what the server works on for it is cut, too.
+func (s *share) hogs(client string) bool { return s.most > 0 && s.clients[client] > s.most }
 
 func (s *share) spend(client string, n int64) {
 	if s.clients[client] -= n; s.clients[client] == 0 {

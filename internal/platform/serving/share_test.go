@@ -135,6 +135,18 @@ func TestShare(t *testing.T) {
 			b.gets("b/1", 1)
 			b.cut("a/1")
 		}},
+		{"unless its client has more than the most that one may have", func(b *book) {
+			b.most = 7
+			for i := range 10 {
+				b.gets(fmt.Sprint("a/", i), 1)
+				b.holds[fmt.Sprint("a/", i)].busy()
+				<-time.After(time.Millisecond)
+			}
+			b.full("a/10", 1)
+			b.gets("b/1", 3)
+			b.full("b/2", 1)
+			b.cut("a/0", "a/1", "a/2")
+		}},
 		{"nothing is cut if that is not enough", func(b *book) {
 			b.gets("a/1", 2)
 			b.gets("a/2", 8)
