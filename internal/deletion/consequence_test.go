@@ -13,10 +13,20 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
+// answered runs kubectl until Holdfast could look in time, which takes more than one try on a busy machine.
+func answered(t testing.TB, e *testkit.Env, args ...string) (out testkit.Output) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(func() string {
+		out = e.Kubectl(t, args...)
+		return out.Stderr
+	}, "180s", "200ms").ShouldNot(gomega.ContainSubstring("context deadline exceeded"))
+	return out
+}
+
 // refused runs kubectl and returns what it says, which must be a refusal.
 func refused(t testing.TB, e *testkit.Env, args ...string) string {
 	t.Helper()
-	out := e.Kubectl(t, args...)
+	out := answered(t, e, args...)
 	if out.Code == 0 {
 		t.Errorf("kubectl %s: done, want a refusal", strings.Join(args, " "))
 	}
@@ -25,7 +35,7 @@ func refused(t testing.TB, e *testkit.Env, args ...string) string {
 
 func done(t testing.TB, e *testkit.Env, args ...string) {
 	t.Helper()
-	if out := e.Kubectl(t, args...); out.Code != 0 {
+	if out := answered(t, e, args...); out.Code != 0 {
 		t.Errorf("kubectl %s: %s", strings.Join(args, " "), out.Stderr)
 	}
 }

@@ -151,6 +151,9 @@ func TestCompileKeys(t *testing.T) {
 		{"never a key of HNC", `.*/.*`, "hnc.x-k8s.io/included-namespace", false, false},
 		{"never a tree label", `.*/depth`, "a.tree.hnc.x-k8s.io/depth", false, false},
 		{"never a mark of Holdfast", `.*/.*`, "holdfast.dev/deletion-override", false, false},
+		{"never what a RootSync writes", `.*\.kubernetes\.io/.*`, "applyset.kubernetes.io/part-of", false, false},
+		{"never by what a RootSync knows its objects", `.*\.kubernetes\.io/.*`, "app.kubernetes.io/managed-by", false, false},
+		{"a key beside those", `.*\.kubernetes\.io/.*`, "app.kubernetes.io/managed-by-team", true, false},
 		{"refuses what matches the group", ".*", "", false, true},
 		{"refuses what is no expression", "(", "", false, true},
 	}

@@ -6,6 +6,7 @@ package tree
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -55,11 +56,11 @@ func CompileKeys(expressions []string) (Keys, error) {
 	return out, nil
 }
 
-// Has reports whether the set contains a key. It never contains keys of HNC and of Holdfast, nor those that bound what
-// users may do, whatever the expressions match: Holdfast writes to Namespaces what users write into a
+// Has reports whether the set contains a key. It never contains keys of HNC, of Holdfast and of RootSyncs, nor those that
+// bound what users may do, whatever the expressions match: Holdfast writes to Namespaces what users write into a
 // HierarchyConfiguration, and the policies let it write marks.
 func (k Keys) Has(key string) bool {
-	if OfHNC(key) || strings.HasPrefix(key, v1alpha1.GroupName+"/") || BoundsSecurity(key) {
+	if OfHNC(key) || strings.HasPrefix(key, v1alpha1.GroupName+"/") || ofRootSyncs(key) || BoundsSecurity(key) {
 		return false
 	}
 	for _, r := range k {
@@ -68,6 +69,18 @@ func (k Keys) Has(key string) bool {
 		}
 	}
 	return false
+}
+
+// rootSyncKeys are keys, and prefixes of keys, that RootSyncs write to Namespaces that they declare. If a tree managed them,
+// it would remove them as often as the RootSync applies them.
+var rootSyncKeys = []string{
+	"app.kubernetes.io/managed-by", "applyset.kubernetes.io/", "config.k8s.io/owning-inventory", "configmanagement.gke.io/", "configsync.gke.io/",
+}
+
+func ofRootSyncs(key string) bool {
+	return slices.ContainsFunc(rootSyncKeys, func(k string) bool {
+		return key == k || strings.HasSuffix(k, "/") && strings.HasPrefix(key, k)
+	})
 }
 
 // OfHNC says whether a key of a label or an annotation is one of HNC's own: the

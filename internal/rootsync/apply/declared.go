@@ -4,8 +4,6 @@
 package apply
 
 import (
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -161,11 +159,6 @@ func (e *Engine) fights(it *item, f decide.Facts) bool {
 		seen = "none after " + it.wrote.ResourceVersion
 	}
 	it.fight.changed(seen, now)
-	if f.Seen != nil {
-		fmt.Fprintf(os.Stderr, "DEBUGFIGHT %v seen=%s heat=%v %+v\n", it.id, seen, it.fight.now(now), *f.Seen)
-	} else {
-		fmt.Fprintf(os.Stderr, "DEBUGFIGHT %v seen=%s heat=%v\n", it.id, seen, it.fight.now(now))
-	}
 	rest := it.fight.rests(now)
 	if rest > 0 {
 		e.queue.AddAfter(it.id, rest)
