@@ -170,6 +170,10 @@ func addSync(ctx context.Context, mgr ctrl.Manager, rc *rest.Config, o *SyncOpti
 	if err != nil {
 		return err
 	}
+	return addSyncChecks(mgr, s, kinds, informers)
+}
+
+func addSyncChecks(mgr ctrl.Manager, s *rootsync.Syncer, kinds *inventory.Kinds, informers []cache.Informer) error {
 	if err := mgr.AddReadyzCheck("caches", func(*http.Request) error {
 		if slices.ContainsFunc(informers, func(i cache.Informer) bool { return !i.HasSynced() }) || kinds.Current() == nil {
 			return errors.New("the caches are not complete yet")

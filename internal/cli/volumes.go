@@ -31,18 +31,7 @@ func (c *clients) volumesBelow(ctx context.Context, root target, found []target)
 	if len(claims) == 0 && !whole {
 		return nil, nil
 	}
-	client, err := c.Dynamic()
-	if err != nil {
-		return nil, err
-	}
-	list, err := client.Resource(volumesKind.GroupVersionResource).List(ctx, metav1.ListOptions{})
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("list persistentvolumes: %w", err)
-	}
-	volumes, err := convert[corev1.PersistentVolume](list.Items)
+	volumes, err := c.volumes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +46,22 @@ func (c *clients) volumesBelow(ctx context.Context, root target, found []target)
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// volumes lists all PersistentVolumes; it returns none if the user may not.
+func (c *clients) volumes(ctx context.Context) ([]corev1.PersistentVolume, error) {
+	client, err := c.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Resource(volumesKind.GroupVersionResource).List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("list persistentvolumes: %w", err)
+	}
+	return convert[corev1.PersistentVolume](list.Items)
 }
 
 // endsWithClaim is for a volume: its data go with the claim, and the volume after them.

@@ -43,7 +43,7 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 			MatchConstraints: match(nil, rule("*", "*", admissionregistrationv1.Delete)),
 			// No match condition says this: in those namespaceObject is always null.
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
-				derived("oldObject"),
+				derived(),
 				word(),
 				{Name: "kinds", Expression: listed("namespaceObject") + ".split(',').map(k, k.trim())"},
 				{Name: "name", Expression: "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group)"},

@@ -135,12 +135,12 @@ func resources(all []schema.GroupResource) string {
 
 // derived makes the variable derived: whether controllers make and delete the
 // object all the time.
-func derived(object string) admissionregistrationv1.Variable {
+func derived() admissionregistrationv1.Variable {
 	return admissionregistrationv1.Variable{
 		Name: "derived",
 		Expression: "variables.kind in " + derivedKinds(true) +
-			" ? " + labelValue(object, policy.MadeByLabel) + " == " + cel.String(policy.MadeByValue) +
-			" : variables.kind in " + derivedKinds(false) + " && " + controlled(object),
+			" ? " + labelValue("oldObject", policy.MadeByLabel) + " == " + cel.String(policy.MadeByValue) +
+			" : variables.kind in " + derivedKinds(false) + " && " + controlled("oldObject"),
 	}
 }
 

@@ -75,7 +75,7 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		"variables.derived && variables.machine",
 		"variables.preempts",
 	}
-	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived("oldObject"), word()})
+	variables := slices.Concat(identity(rules), []admissionregistrationv1.Variable{derived(), word()})
 	if k.Mark != "" {
 		passes = append(passes, "!("+marks.Bound("oldObject")+")")
 	}
@@ -158,7 +158,7 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
-				derived("oldObject"),
+				derived(),
 				word(),
 				value("old", "oldObject", k.Label),
 				value("new", "object", k.Label),
@@ -187,7 +187,7 @@ func selectedPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(existing(k), rule("*", "*/*", admissionregistrationv1.Update)),
 			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
-				derived("oldObject"),
+				derived(),
 				word(),
 				{Name: "old", Expression: markValue("oldObject", k.Label)},
 				{Name: "free", Expression: "has(oldObject.metadata.deletionTimestamp) || variables.old == ''"},

@@ -19,7 +19,6 @@ func TestHTTP_whatIsNoQuestion(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)
 	r := newRig(t, e)
-	const kind = "application/json"
 	question := asks("default", "no-such-pod")
 	for _, tt := range []struct {
 		name string

@@ -93,7 +93,8 @@ func (s *Syncer) mayAny(who object.Sync, ids []object.ID) object.Right {
 		case object.Granted:
 			return object.Granted
 		case object.Unknown:
-			if open++; open == askedAtOnce {
+			open++
+			if open == askedAtOnce {
 				return object.Unknown
 			}
 		case object.Missing:

@@ -83,7 +83,17 @@ func (t *teller) tell(f plan.Facts, v plan.Verdict, report bool) {
 			"the account %s, of the ServiceAccountTemplate %s, belongs to the %s %s by the ServiceAccountTemplate %s",
 			f.Name, rival.Mapping, source.Kind, source.Name, v.Report.Claimant.Mapping))
 	}
-	problem := ""
+	t.once(f.NamespacedName, source, corev1.EventTypeWarning, ReasonConflict, conflict(f, v))
+	pending := ""
+	if report && v.Pending() {
+		pending = fmt.Sprintf("the account %s would be written: %s", f.Name, done(v))
+	}
+	t.once(f.NamespacedName, source, corev1.EventTypeNormal, ReasonPending, pending)
+}
+
+// conflict describes what keeps an account from being as its object wants it; empty if nothing does.
+func conflict(f plan.Facts, v plan.Verdict) (problem string) {
+	source := &v.Report.Claimant.Source
 	switch kept := describe(v.Report.Changes, plan.Yielded, plan.Conflicting); {
 	case v.Report.Problem == plan.ProblemError: // told above
 	case v.Report.Problem != "":
@@ -100,12 +110,7 @@ func (t *teller) tell(f plan.Facts, v plan.Verdict, report bool) {
 		}
 		problem += fmt.Sprintf("the %s %s does not own the account %s, so it cannot change what pods of that may do: %s", source.Kind, source.Name, f.Name, withheld)
 	}
-	t.once(f.NamespacedName, source, corev1.EventTypeWarning, ReasonConflict, problem)
-	pending := ""
-	if report && v.Pending() {
-		pending = fmt.Sprintf("the account %s would be written: %s", f.Name, done(v))
-	}
-	t.once(f.NamespacedName, source, corev1.EventTypeNormal, ReasonPending, pending)
+	return problem
 }
 
 // did tells of a write to an account that was there. Those that are made for their

@@ -71,7 +71,7 @@ func TestM4_slowBodies(t *testing.T) {
 	r.reviewed()
 	const all = 7 << 20
 	var slow sync.WaitGroup
-	for _, path := range strings.Fields(strings.Repeat("/validate-objects /confirm-deletion /drainer ", 20)) {
+	for path := range strings.FieldsSeq(strings.Repeat("/validate-objects /confirm-deletion /drainer ", 20)) {
 		slow.Go(func() {
 			c := tls.Client(stranger(t, r.Manager.Webhooks), &tls.Config{InsecureSkipVerify: true})
 			_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", path, all)

@@ -347,7 +347,7 @@ func TestM9_protectedPodsMakeRoom(t *testing.T) {
 
 // configurationIsForWhoMayUnprotect is an editor of Holdfast's namespace who wants to replace the configuration, or to keep
 // others from changing it.
-func configurationIsForWhoMayUnprotect(t *testing.T, r *rig) {
+func configurationIsForWhoMayUnprotect(_ *testing.T, r *rig) {
 	r.editor("{sysed}", "holdfast-system")
 	const configuration, refused = "configmap/holdfast -n holdfast-system", "can turn every protection off"
 	const valid = "--from-literal=config.yaml=apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\n"

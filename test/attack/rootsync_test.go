@@ -49,8 +49,8 @@ func TestH2_aTenantsRoleBindingsStallNoRootSync(t *testing.T) {
 		binding("{shop}", "root-reconciler-{y}-kept", "view", account("y"), label+", "+protected)+
 		binding("{shop}", "root-reconciler-{y}-goes", "view", account("y"), label))
 
-	r.Commit("z", "", edits("{gone}"))
-	r.Says("z", "stalled: ", "apply RoleBinding {gone}/"+r.derived("z", "{gone}"))
+	r.Synced("z", r.Commit("z", "", edits("{gone}")))
+	r.event(story.Syncs, "{z}", "NoNamespace")
 	x := r.Commit("x", cm("{shop}", "one"), edits("{shop}"))
 	y := r.Commit("y", cm("{other}", "one"), edits("{other}"))
 	r.Synced("x", x)

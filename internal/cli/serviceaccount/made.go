@@ -158,6 +158,9 @@ func (i *Item) changesIdentity() bool {
 	return i.Action != None && slices.ContainsFunc(i.Keys, func(k Key) bool { return k.Identity != nil && k.writes() })
 }
 
+// left reports whether a key stays as it is though the object wants another value.
+func (k Key) left() bool { return k.Change == plan.Yielded || k.Change == plan.Withheld }
+
 func (s *Summary) add(i *Item, conflicts bool) {
 	s.Accounts++
 	if conflicts {
@@ -167,7 +170,7 @@ func (s *Summary) add(i *Item, conflicts bool) {
 		s.Errors++
 	}
 	for _, k := range i.Keys {
-		if k.Change == plan.Yielded || k.Change == plan.Withheld || i.Action != None {
+		if i.Action != None || k.left() {
 			s.count(k.Change)
 		}
 	}

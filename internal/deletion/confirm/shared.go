@@ -67,7 +67,7 @@ func (s *shared[T]) join(ctx context.Context, key string, look func(context.Cont
 	f := s.next[key]
 	if f == nil {
 		f = &flight[T]{done: make(chan struct{})}
-		f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // run calls it, and leave
 		s.next[key] = f
 		go s.run(key, f, s.running[key], look)
 	}
@@ -78,7 +78,8 @@ func (s *shared[T]) join(ctx context.Context, key string, look func(context.Cont
 func (s *shared[T]) leave(key string, f *flight[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.waiting--; f.waiting > 0 {
+	f.waiting--
+	if f.waiting > 0 {
 		return
 	}
 	f.cancel()
@@ -104,7 +105,8 @@ func (s *shared[T]) run(key string, f, before *flight[T], look func(context.Cont
 		return
 	}
 	defer s.slots.Release(1)
-	if s.begin(key, f); f.ctx.Err() == nil {
+	s.begin(key, f)
+	if f.ctx.Err() == nil {
 		f.out = look(f.ctx)
 	}
 }

@@ -130,7 +130,8 @@ func FuzzShared(f *testing.F) {
 						began := time.Now()
 						mu.Lock()
 						running[key]++
-						if sum++; running[key] > 1 || sum > room {
+						sum++
+						if running[key] > 1 || sum > room {
 							t.Errorf("%d looks of %s are running, %d of all", running[key], key, sum)
 						}
 						mu.Unlock()

@@ -72,14 +72,7 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	}
 	k := m.known[o.UID]
 	have, want := m.carried(o, k), m.wanted(kind, o, k)
-	if before, held := have[v1alpha1.HoldsProtectedMark]; held {
-		if seen, soon := m.seenBelow(kind, o); !seen {
-			want[v1alpha1.HoldsProtectedMark] = before
-			if soon {
-				m.queue.AddAfter(t, calm)
-			}
-		}
-	}
+	m.holdOn(t, kind, o, have, want)
 	if len(want) == 0 && labelsCopied(kind, o) || want.Equal(have) && !m.strayDue(t, o, k) {
 		return plan{}, false
 	}
@@ -91,6 +84,20 @@ func (m *Marker) plan(t target) (p plan, ok bool) {
 	_, had := have[v1alpha1.OverrideMark]
 	_, has := want[v1alpha1.OverrideMark]
 	return plan{kind: kind, object: o, want: want, ends: had && !has}, true
+}
+
+// holdOn keeps the mark of an owner while what is below it has not been seen.
+func (m *Marker) holdOn(t target, kind inventory.Kind, o *metav1.PartialObjectMetadata, have, want marks.Set) {
+	before, held := have[v1alpha1.HoldsProtectedMark]
+	if !held {
+		return
+	}
+	if seen, soon := m.seenBelow(kind, o); !seen {
+		want[v1alpha1.HoldsProtectedMark] = before
+		if soon {
+			m.queue.AddAfter(t, calm)
+		}
+	}
 }
 
 // strayDue reports whether it is time to remove marks that are not bound to the object, and requeues the object while

@@ -186,7 +186,7 @@ func TestDecide_messageOfLabelsThatSelect(t *testing.T) {
 
 func TestDecide_unchecked(t *testing.T) {
 	t.Parallel()
-	plain := func(words ...string) *metav1.PartialObjectMetadata { return object(words...) }
+	plain := object
 	free := func(words ...string) *metav1.PartialObjectMetadata {
 		return annotated(object(words...), unchecked, "web")
 	}

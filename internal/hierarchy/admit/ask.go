@@ -14,7 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -63,7 +63,7 @@ func stale(ctx context.Context, c kubernetes.Interface, req *admissionv1.Admissi
 	get := c.CoreV1().RESTClient().Get().Resource("namespaces").Name(old.Name)
 	if req.Kind.Group == hncv1alpha2.GroupName {
 		for _, segment := range []string{req.Namespace, old.Name} {
-			if len(path.IsValidPathSegmentName(segment)) > 0 || segment == "" {
+			if len(content.IsPathSegmentName(segment)) > 0 || segment == "" {
 				return rules.Stale(old.Name).Denied, nil
 			}
 		}

@@ -33,9 +33,7 @@ const (
 // decide says what to do about a place for a copy.
 func decide(p *world.CopyPlan) action {
 	switch {
-	case p.Action == propagate.Remove && p.SourceGoing && p.Mode != hncv1alpha2.ModeRemove && !p.Unsafe:
-		// Soon the namespace is an orphan, which keeps its copies: it must not depend on
-		// what comes first.
+	case p.Action == propagate.Remove && orphaned(p):
 		return nothing
 	case p.Action == propagate.Remove && p.Have != nil && p.Have.DeletionTimestamp == nil:
 		return remove
@@ -45,6 +43,12 @@ func decide(p *world.CopyPlan) action {
 		return update
 	}
 	return create
+}
+
+// orphaned reports whether the namespace of a copy is an orphan soon, which keeps its copies: it must not depend on what
+// comes first.
+func orphaned(p *world.CopyPlan) bool {
+	return p.SourceGoing && p.Mode != hncv1alpha2.ModeRemove && !p.Unsafe
 }
 
 // copy brings one place for a copy to what it should be.

@@ -175,13 +175,13 @@ func (w *world) podSecurity(name string) (labels map[string]string, record strin
 		key := "pod-security.kubernetes.io/" + short
 		value, has := o.Labels[key]
 		ours := !has
-		for _, pair := range strings.Split(text, ",") {
+		for pair := range strings.SplitSeq(text, ",") {
 			ours = ours || pair == short+"="+value
 		}
 		switch inherits, ok := above[key]; {
 		case has && !(follows && ours):
 			labels[key] = value
-			for _, pair := range strings.Split(text, ",") {
+			for pair := range strings.SplitSeq(text, ",") {
 				if strings.HasPrefix(pair, short+"=") {
 					out = append(out, pair)
 				}

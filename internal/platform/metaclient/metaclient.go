@@ -11,7 +11,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,7 +58,7 @@ type objects struct {
 // exist returns NotFound if there can be no objects of these names.
 func (o objects) exist(names ...string) error {
 	for _, segment := range append(names, o.namespace, o.resource.Group, o.resource.Version, o.resource.Resource) {
-		if len(path.IsValidPathSegmentName(segment)) > 0 {
+		if len(content.IsPathSegmentName(segment)) > 0 {
 			return apierrors.NewNotFound(o.resource.GroupResource(), segment)
 		}
 	}

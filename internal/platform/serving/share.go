@@ -146,7 +146,7 @@ func (s *share) preempt(d *demand) (cuts []func(), enough bool) {
 func (s *share) victim(d *demand) *hold {
 	var v *hold
 	for h := range s.holds {
-		if h.gone || s.clients[h.client] < s.clients[d.client] || !h.waiting && (h.client == d.client || !s.hogs(h.client)) {
+		if !s.cuttable(h, d) {
 			continue
 		}
 		if v == nil || s.clients[h.client] > s.clients[v.client] || s.clients[h.client] == s.clients[v.client] && h.since.Before(v.since) {
@@ -157,6 +157,14 @@ func (s *share) victim(d *demand) *hold {
 		return v
 	}
 	return nil
+}
+
+// cuttable reports whether a hold may be cut for a demand.
+func (s *share) cuttable(h *hold, d *demand) bool {
+	if h.gone || s.clients[h.client] < s.clients[d.client] {
+		return false
+	}
+	return h.waiting || h.client != d.client && s.hogs(h.client)
 }
 
 // hogs reports whether a client has so much that what the server works on for it is cut, too.

@@ -47,7 +47,7 @@ func Harmless(s string) string {
 		return s
 	}
 	var out strings.Builder
-	for len(s) > 0 {
+	for s != "" {
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
 		case r == utf8.RuneError && size == 1:

@@ -46,16 +46,7 @@ func (e *Engine) undeclared(it *item) call {
 	if it.outcome == gone && f.Seen == nil || e.awaitsDelete(it, f) {
 		return nil
 	}
-	g := decide.Going{Inventoried: it.inventoried, Orphan: e.current.removal == Orphan}
-	if it.watched {
-		g.Deleted = it.deleted
-	}
-	waits, open := false, false
-	if !g.Orphan {
-		g.InUse, open = e.inUse(it.id)
-		g.Refusal, g.Code = e.refusal(it, f)
-		waits, g.Needed = e.needed(it.id)
-	}
+	g, waits, open := e.going(it, f)
 	v := decide.Undeclared(f, g)
 	switch {
 	case v.Action != decide.Delete:
@@ -67,6 +58,21 @@ func (e *Engine) undeclared(it *item) call {
 		return nil // until the others tell
 	}
 	return e.unlessPaused(it, e.remove(it, f))
+}
+
+// going collects what keeps an object from being deleted; waits says that others go first, and open that it is not known
+// yet who uses it.
+func (e *Engine) going(it *item, f decide.Facts) (g decide.Going, waits, open bool) {
+	g = decide.Going{Inventoried: it.inventoried, Orphan: e.current.removal == Orphan}
+	if it.watched {
+		g.Deleted = it.deleted
+	}
+	if !g.Orphan {
+		g.InUse, open = e.inUse(it.id)
+		g.Refusal, g.Code = e.refusal(it, f)
+		waits, g.Needed = e.needed(it.id)
+	}
+	return g, waits, open
 }
 
 // goneWithKind takes in that the kind of an object is gone, and the object with it, unless

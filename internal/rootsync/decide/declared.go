@@ -18,12 +18,11 @@ func Declared(f Facts, w Want) Verdict {
 		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedApply(f.ID, f.outOfScope())}
 	case w.Disabled:
 		return disabled(f)
-	case f.Lacks:
-		return lacking(f)
-	case f.anothers():
-		return conflict(f, f.Owner.Manager())
-	case f.Open && !f.mine():
-		return because(Ask, undecided)
+	}
+	if v, ok := contested(f); ok {
+		return v
+	}
+	switch {
 	case !f.Known && !f.Looked:
 		return because(Wait, "it is not known yet what is there of its kind")
 	case f.Seen == nil:
@@ -34,6 +33,19 @@ func Declared(f Facts, w Want) Verdict {
 		return because(Wait, "it is being deleted, and made again after that")
 	}
 	return present(f, w)
+}
+
+// contested decides about an object that this RootSync has no claim on, or not for certain.
+func contested(f Facts) (Verdict, bool) {
+	switch {
+	case f.Lacks:
+		return lacking(f), true
+	case f.anothers():
+		return conflict(f, f.Owner.Manager()), true
+	case f.Open && !f.mine():
+		return because(Ask, undecided), true
+	}
+	return Verdict{}, false
 }
 
 // present decides about an object that was seen.

@@ -87,9 +87,6 @@ func left(f Facts, g Going) (Verdict, bool) {
 	case f.Wrote != nil && f.Seen.Older(f.Wrote.ResourceVersion):
 		return because(Wait, "the watch has yet to tell of the last write"), true
 	}
-	if f.Open && f.mine() {
-		return because(Ask, undecided), true
-	}
 	if v, ok := passing(f); ok {
 		return v, true
 	}
@@ -100,6 +97,8 @@ func left(f Facts, g Going) (Verdict, bool) {
 // passing decides about what is another's, or this one's, in a moment.
 func passing(f Facts) (Verdict, bool) {
 	switch {
+	case f.Open && f.mine():
+		return because(Ask, undecided), true
 	case f.Owner == "" || !f.mine():
 		return Verdict{}, false
 	case f.anothers():

@@ -53,19 +53,18 @@ func decide(there found, want Set) decision {
 	kept := sets.New[grant]()
 	for _, have := range there.sorted(wanted) {
 		sync, ours := have.owner()
+		if !ours {
+			out.strange = append(out.strange, have)
+			continue
+		}
+		out.ours = append(out.ours, have)
 		is := grant{have.Namespace, have.Role, sync}
 		b, asked := wanted[is]
-		if ours {
-			out.ours = append(out.ours, have)
-		}
 		switch {
-		case !ours:
-			out.strange = append(out.strange, have)
+		case !asked && want.Unknown.Has(sync): // what it asks for cannot be read
 		case asked && have.same(b) && !kept.Has(is):
 			kept.Insert(is)
-		case asked && have.Namespace != "" && have.Name != b.Name: // a binding with a random name that is not needed any more
-			out.remove = append(out.remove, have)
-		case !asked && !want.Unknown.Has(sync):
+		case !asked || have.random(b):
 			out.remove = append(out.remove, have)
 		}
 	}
@@ -77,6 +76,9 @@ func decide(there found, want Set) decision {
 	slices.SortFunc(out.bindings, compareBindings)
 	return out
 }
+
+// random reports whether a binding has another name than follows from its role, which it got while that was taken.
+func (l live) random(b Binding) bool { return l.Namespace != "" && l.Name != b.Name }
 
 // sorted returns the bindings, those first that have the name that follows from their role.
 func (f found) sorted(wanted map[grant]Binding) []live {

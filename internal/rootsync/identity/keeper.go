@@ -186,8 +186,8 @@ func (k *Keeper) ensureAll(ctx context.Context) error {
 			k.tell(told, b, "CannotDelete", "Delete", "no RootSync asks for it any more, and it cannot be deleted, which is tried again: "+err.Error())
 			continue
 		}
-		if sync, ours := b.owner(); ours && sync != "" {
-			k.o.Bound(sync)
+		if who, ours := b.owner(); ours && who != "" {
+			k.o.Bound(who)
 		}
 	}
 	k.told = told

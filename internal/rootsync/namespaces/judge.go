@@ -171,6 +171,16 @@ func (s Stakes) claimants(live metav1.Object) ([]object.Sync, error) {
 	return out, nil
 }
 
+// contest are the stakes in a namespace by the rights of those who have them.
+type contest struct {
+	// stakes are those that count: a RootSync that may not write the Namespace needs it at most.
+	stakes Stakes
+	// lacks are the RootSyncs that may not write it, with what they want all the same, and open those for which the API
+	// server has not answered yet.
+	lacks map[object.Sync]How
+	open  map[object.Sync]bool
+}
+
 // dependsOnRights reports whether a decision depends on who may write the Namespace.
 func (c contest) dependsOnRights(live metav1.Object, claimants []object.Sync, now time.Time) (bool, error) {
 	switch {
@@ -222,16 +232,6 @@ func (c contest) maker(live metav1.Object) object.Sync {
 		return sync
 	}
 	return ""
-}
-
-// contest are the stakes in a namespace by the rights of those who have them.
-type contest struct {
-	// stakes are those that count: a RootSync that may not write the Namespace needs it at most.
-	stakes Stakes
-	// lacks are the RootSyncs that may not write it, with what they want all the same, and open those for which the API
-	// server has not answered yet.
-	lacks map[object.Sync]How
-	open  map[object.Sync]bool
 }
 
 // weigh asks for the rights of some RootSyncs.

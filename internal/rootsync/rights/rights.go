@@ -47,12 +47,12 @@ type Answer struct{ Patch, Create bool }
 type Use int
 
 const (
-	// Unused: no decision depends on it any more.
+	// Unused is the answer on which no decision depends any more.
 	Unused Use = iota
-	// Used: a decision that something else causes may depend on it.
+	// Used is the answer on which a decision may depend that something else causes.
 	Used
-	// Contested: an object is not written because of it. It is asked for from time to time, since nobody tells of a right
-	// that comes or goes.
+	// Contested is the answer because of which an object is not written. It is asked for from time to time, since no event
+	// tells of a right that comes or goes.
 	Contested
 )
 
@@ -319,7 +319,8 @@ func (r *Rights) take(q Question, use Use, answer Answer, err error) (changed bo
 	e.at, e.wanted = r.o.Clock.Now(), false
 	if err != nil {
 		r.err = err
-		if e.failures++; e.failures == surfaced {
+		e.failures++
+		if e.failures == surfaced {
 			r.unanswered++
 		}
 		r.queue.AddRateLimited(q)

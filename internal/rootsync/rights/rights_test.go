@@ -75,9 +75,9 @@ func text(q Question) string { return fmt.Sprintf("%s %s/%s", q.Sync, q.Namespac
 
 // about is a question about a ConfigMap: "a shop/x".
 func about(of string) Question {
-	sync, at, _ := strings.Cut(of, " ")
+	who, at, _ := strings.Cut(of, " ")
 	namespace, name, _ := strings.Cut(at, "/")
-	return Question{Sync: object.Sync(sync), Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: namespace, Name: name}
+	return Question{Sync: object.Sync(who), Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: namespace, Name: name}
 }
 
 func (b *bench) with(do func()) {

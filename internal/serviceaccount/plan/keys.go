@@ -83,13 +83,13 @@ func (s *sight) judgeKey(k Key) judged {
 		if s.goes(k, owners) {
 			out.Kind = Removed
 		}
-	case s.withheld(k):
-		if !there || from != to {
-			out.Kind = Withheld
+	case s.withheld(k) || s.GivenUp.Has(k):
+		if there && from == to {
+			break
 		}
-	case s.GivenUp.Has(k):
-		if !there || from != to {
-			out.Kind = Yielded
+		out.Kind = Yielded
+		if s.withheld(k) {
+			out.Kind = Withheld
 		}
 	case !there:
 		out.Kind, out.include = Added, true

@@ -57,9 +57,11 @@ func (s *sight) replaceKey(c Change) Change {
 	c.From, c.To = from, to
 	withheld := s.withheld(c.Key)
 	stays := withheld || s.GivenUp.Has(c.Key) || s.operated(s.others(c.Key)) || !wanted && c.Key == Key{Annotation, pullSecretAnnotation}
-	switch {
-	case there && (stays && !wanted || wanted && from == to):
+	if there && (stays && !wanted || wanted && from == to) {
 		c.Kind, c.To = Kept, from
+		return c
+	}
+	switch {
 	case withheld:
 		c.Kind = Withheld
 	case stays:
