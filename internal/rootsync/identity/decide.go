@@ -50,24 +50,7 @@ func decide(there found, want Set) decision {
 	for _, b := range there.wanted(want) {
 		wanted[b.grant()] = b
 	}
-	kept := sets.New[grant]()
-	for _, have := range there.sorted(wanted) {
-		sync, ours := have.owner()
-		if !ours {
-			out.strange = append(out.strange, have)
-			continue
-		}
-		out.ours = append(out.ours, have)
-		is := grant{have.Namespace, have.Role, sync}
-		b, asked := wanted[is]
-		switch {
-		case !asked && want.Unknown.Has(sync): // what it asks for cannot be read
-		case asked && have.same(b) && !kept.Has(is):
-			kept.Insert(is)
-		case !asked || have.random(b):
-			out.remove = append(out.remove, have)
-		}
-	}
+	kept := out.compare(there.sorted(wanted), wanted, want)
 	for is, b := range wanted {
 		if !kept.Has(is) {
 			out.bindings = append(out.bindings, b)
@@ -75,6 +58,29 @@ func decide(there found, want Set) decision {
 	}
 	slices.SortFunc(out.bindings, compareBindings)
 	return out
+}
+
+// compare decides about the bindings that are there, and returns those that are up to date.
+func (d *decision) compare(there []live, wanted map[grant]Binding, want Set) (kept sets.Set[grant]) {
+	kept = sets.New[grant]()
+	for _, have := range there {
+		sync, ours := have.owner()
+		if !ours {
+			d.strange = append(d.strange, have)
+			continue
+		}
+		d.ours = append(d.ours, have)
+		is := grant{have.Namespace, have.Role, sync}
+		b, asked := wanted[is]
+		switch {
+		case !asked && want.Unknown.Has(sync): // what it asks for cannot be read
+		case asked && have.same(b) && !kept.Has(is):
+			kept.Insert(is)
+		case !asked || have.random(b):
+			d.remove = append(d.remove, have)
+		}
+	}
+	return kept
 }
 
 // random reports whether a binding has another name than follows from its role, which it got while that was taken.

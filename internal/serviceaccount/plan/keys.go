@@ -84,13 +84,7 @@ func (s *sight) judgeKey(k Key) judged {
 			out.Kind = Removed
 		}
 	case s.withheld(k) || s.GivenUp.Has(k):
-		if there && from == to {
-			break
-		}
-		out.Kind = Yielded
-		if s.withheld(k) {
-			out.Kind = Withheld
-		}
+		out.Kind = s.left(k, there && from == to)
 	case !there:
 		out.Kind, out.include = Added, true
 	case s.operated(owners):
@@ -113,6 +107,17 @@ func (s *sight) judgeKey(k Key) judged {
 // those of the account. What Holdfast has set already goes on as before.
 func (s *sight) withheld(k Key) bool {
 	return s.Identities != configv1alpha1.IdentitiesAll && empowers(k) && !s.owns(s.want) && !s.ours[k]
+}
+
+// left is the change of a key that Holdfast leaves as it is.
+func (s *sight) left(k Key, asWanted bool) Kind {
+	switch {
+	case asWanted:
+		return Kept
+	case s.withheld(k):
+		return Withheld
+	}
+	return Yielded
 }
 
 // others have set a key, and neither are Holdfast nor have left the account to it.

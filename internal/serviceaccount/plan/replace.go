@@ -55,17 +55,14 @@ func (s *sight) replaceKey(c Change) Change {
 	from, there := s.live(c.Key)
 	to, wanted := s.wanted(c.Key)
 	c.From, c.To = from, to
-	withheld := s.withheld(c.Key)
-	stays := withheld || s.GivenUp.Has(c.Key) || s.operated(s.others(c.Key)) || !wanted && c.Key == Key{Annotation, pullSecretAnnotation}
+	stays := s.withheld(c.Key) || s.GivenUp.Has(c.Key) || s.operated(s.others(c.Key)) || !wanted && c.Key == Key{Annotation, pullSecretAnnotation}
 	if there && (stays && !wanted || wanted && from == to) {
 		c.Kind, c.To = Kept, from
 		return c
 	}
 	switch {
-	case withheld:
-		c.Kind = Withheld
 	case stays:
-		c.Kind = Yielded
+		c.Kind = s.left(c.Key, false)
 	case !wanted:
 		c.Kind = Removed
 	case there:
