@@ -61,7 +61,7 @@ func TestFound_eachAttemptIsMadeOrDocumented(t *testing.T) {
 		if f.page == "" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join("../..", f.page))
+		text, err := os.ReadFile(filepath.Join("..", "..", f.page))
 		if err != nil {
 			t.Fatal(err)
 		}

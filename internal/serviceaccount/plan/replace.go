@@ -55,7 +55,7 @@ func (s *sight) replaceKey(c Change) Change {
 	from, there := s.live(c.Key)
 	to, wanted := s.wanted(c.Key)
 	c.From, c.To = from, to
-	stays := s.withheld(c.Key) || s.GivenUp.Has(c.Key) || s.operated(s.others(c.Key)) || !wanted && c.Key == Key{Annotation, pullSecretAnnotation}
+	stays := s.keeps(c.Key) || !wanted && c.Key == Key{Annotation, pullSecretAnnotation}
 	if there && (stays && !wanted || wanted && from == to) {
 		c.Kind, c.To = Kept, from
 		return c
@@ -71,6 +71,11 @@ func (s *sight) replaceKey(c Change) Change {
 		c.Kind = Added
 	}
 	return c
+}
+
+// keeps reports whether Holdfast leaves a key as it is, whatever the object wants.
+func (s *sight) keeps(k Key) bool {
+	return s.withheld(k) || s.GivenUp.Has(k) || s.operated(s.others(k))
 }
 
 // replaceOthers takes finalizers, other owners and the automount setting off. It adds
