@@ -168,7 +168,7 @@ func (s *server) install(t *testing.T) {
 			return s.looks.take(func() (rules.World, error) { return s.world(t.Context()) })
 		},
 		Settings: func() settings.Settings { return s.settings },
-		Users:    []string{holdfast}, Kinds: served, Client: s.clientset,
+		Users:    []string{holdfast}, Kinds: served, Client: s.clientset, Patience: patience - 2*time.Second,
 		Sources: world.New(world.Options{Dynamic: objects, Pauses: timing.Production()}).Read,
 	}).Webhooks(admit.WebhookOptions{Settings: s.settings, Resources: copiedHere, Users: []string{holdfast}, External: true})
 	for i, w := range webhooks {
