@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/loopback"
 	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 	"github.com/holdfast-dev/holdfast/internal/testkit/pki"
 	"github.com/holdfast-dev/holdfast/internal/testkit/story"
@@ -27,7 +27,7 @@ import (
 // An API server that has a certificate is the only client that is answered.
 func TestClientCertificates_onlyTheAPIServerIsAnswered(t *testing.T) {
 	t.Parallel()
-	dir, address := t.TempDir(), free(t)
+	dir, address := t.TempDir(), loopback.FreeAddress(t)
 	file := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name string, text []byte) {
 		t.Helper()
@@ -90,15 +90,4 @@ func TestClientCertificates_onlyTheAPIServerIsAnswered(t *testing.T) {
 		gomega.ContainSubstring("failed calling webhook"))
 	write("ca.crt", append(other.PEM, authority.PEM...))
 	reviewed()
-}
-
-// free returns an address of the loopback that nothing listens on.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/internal/testkit/loopback"
 )
 
 const (
@@ -119,15 +120,8 @@ func refusesASecondHoldfast(t *testing.T, e *testkit.Env) {
 // under whose name the certificate must be. Here the Service stands for this machine.
 func byService(t *testing.T, e *testkit.Env) []string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
+	address := loopback.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	e.Apply(t, "holdfast-system", `{apiVersion: v1, kind: Service, metadata: {name: holdfast-guard}, spec: {type: ExternalName, externalName: localhost, ports: [{port: `+port+`}]}}`)
 	return []string{"--webhook-url", "", "--webhook-bind-address", address, "--webhook-service-port", port}
 }

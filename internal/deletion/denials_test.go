@@ -5,7 +5,6 @@ package deletion_test
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/loopback"
 )
 
 const auditFolder = "../../config/audit"
@@ -28,14 +28,7 @@ const auditFolder = "../../config/audit"
 func audited(t *testing.T) (e *testkit.Env, start func()) {
 	t.Helper()
 	dir := t.TempDir()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := loopback.FreeAddress(t)
 	kubeconfig, err := os.ReadFile(filepath.Join(auditFolder, "webhook.kubeconfig"))
 	if err != nil {
 		t.Fatal(err)

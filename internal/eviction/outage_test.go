@@ -62,7 +62,7 @@ func TestOutage_oneOfTwoReplicasGoesDuringADrain(t *testing.T) {
 			if out := drain.Wait(t); out.Code != 0 {
 				t.Errorf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
 			}
-			onceEach(t, e, roller, pods)
+			onceEach(t, roller, pods)
 		})
 	}
 }

@@ -108,7 +108,7 @@ func (c *trouble) writesFail(t *testing.T) {
 	if out := drain.Wait(t); out.Code != 0 {
 		t.Errorf("the drain ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
 	}
-	onceEach(t, c.Env, roller, pods)
+	onceEach(t, roller, pods)
 }
 
 // Where the configuration refuses what nobody judges, the drain in whose middle the
@@ -136,7 +136,7 @@ func (c *trouble) nobodyAnswers(t *testing.T) {
 		t.Errorf("the drain after that ends with %d:\n%s%s", out.Code, out.Stdout, out.Stderr)
 	}
 	gomega.NewWithT(t).Eventually(roller.Rolls, "180s", "100ms").Should(gomega.HaveLen(len(pods)))
-	onceEach(t, c.Env, roller, pods)
+	onceEach(t, roller, pods)
 }
 
 // What waits is known to whoever leads next, since it is written on the pods; and

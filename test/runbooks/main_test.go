@@ -6,7 +6,6 @@
 package runbooks
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/loopback"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
 	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 )
@@ -44,22 +44,12 @@ type book struct {
 
 func open(t *testing.T) *book {
 	t.Helper()
-	b := &book{options: cluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), Progress: os.Stderr}, webhooks: freeAddress(t)}
+	b := &book{options: cluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), Progress: os.Stderr}, webhooks: loopback.FreeAddress(t)}
 	b.Env = testkit.New(t, testkit.Options{Cluster: b.options, NoManager: true, ManagerArgs: []string{
 		"--webhook-bind-address", b.webhooks, "--webhook-url", "https://" + b.webhooks,
 	}})
 	b.reader = b.Reader(t)
 	return b
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // start starts a manager that ends with the test, in order, so that the next one leads at

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/admission"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/loopback"
 	"github.com/holdfast-dev/holdfast/internal/testkit/page"
 )
 
@@ -147,7 +148,7 @@ func configurationBroken(t *testing.T, b *book, p *page.Page) {
 	if got := b.Metric(t, "holdfast_config_last_reload_successful"); got != 0 {
 		t.Errorf("holdfast_config_last_reload_successful is %v, want 0", got)
 	}
-	second := b.StartManagerNotReady(t, "--webhook-bind-address", freeAddress(t))
+	second := b.StartManagerNotReady(t, "--webhook-bind-address", loopback.FreeAddress(t))
 	eventually(t, second.Done).Should(gomega.BeClosed(), "it starts on a configuration that is not valid")
 	p.Told(t, see, told, condition(), second.LogTail())
 	b.isGuarded(t, ns)
@@ -162,7 +163,7 @@ func leaderKilled(t *testing.T, b *book, p *page.Page) {
 	first := b.start(t)
 	ns := b.kept(t)
 	was := b.leader(t)
-	second := b.StartManager(t, "--webhook-bind-address", freeAddress(t))
+	second := b.StartManager(t, "--webhook-bind-address", loopback.FreeAddress(t))
 	t.Cleanup(func() { _ = second.Stop() })
 	if err := first.Kill(); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -163,4 +164,43 @@ func FuzzShared(f *testing.F) {
 			}
 		})
 	})
+}
+
+func TestShared_aLookThatPanicsFailsAlone(t *testing.T) {
+	t.Parallel()
+	s := newShared[int](semaphore.NewWeighted(1))
+	if _, err := s.do(t.Context(), "a", func(context.Context) int { panic("as no input is known to do") }); err == nil || !strings.Contains(err.Error(), "panic") {
+		t.Errorf("got %v", err)
+	}
+	if got, err := s.do(t.Context(), "a", func(context.Context) int { return 7 }); got != 7 || err != nil {
+		t.Errorf("the next look shows %d, %v", got, err)
+	}
+}
+
+// A tenant has all looks of users busy, or has Holdfast ask about many subnamespaces. The others go on.
+func TestLooks_ofUsersAndOfHoldfastDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	h := NewHandler(Options{User: "holdfast"})
+	for _, tt := range []struct{ busy, free string }{{"ed", "holdfast"}, {"holdfast", "ed"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var begun, all sync.WaitGroup
+		for i := range processLooks {
+			begun.Add(1)
+			all.Go(func() {
+				_, _ = h.looksFor(tt.busy).below.do(ctx, fmt.Sprint(i), func(ctx context.Context) Result {
+					begun.Done()
+					<-ctx.Done()
+					return Result{}
+				})
+			})
+		}
+		begun.Wait()
+		soon, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := h.looksFor(tt.free).uses.do(soon, "x", func(context.Context) inUse { return inUse{} }); err != nil {
+			t.Errorf("%s waits for the looks of %s: %v", tt.free, tt.busy, err)
+		}
+		stop()
+		cancel()
+		all.Wait()
+	}
 }

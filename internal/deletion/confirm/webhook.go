@@ -67,14 +67,21 @@ type Options struct {
 type Handler struct {
 	o     Options
 	bound bound
-	// all serves requests, and own those that Holdfast sends itself for others: a tenant with many subnamespaces delays by
-	// them no deletion of somebody else.
+	// all serves the requests of users, and own the dry runs that Holdfast sends for a review of an anchor: the many
+	// subnamespaces of one tenant do not delay the deletions of others.
 	all, own looks
 }
 
 type looks struct {
 	below *shared[Result]
 	uses  *shared[inUse]
+}
+
+func (h *Handler) looksFor(user string) looks {
+	if user == h.o.User {
+		return h.own
+	}
+	return h.all
 }
 
 func newLooks() looks {
@@ -236,10 +243,7 @@ func (h *Handler) decide(ctx context.Context, req ctrladmission.Request, o *meta
 	if err != nil {
 		return verdict{refusal: ", because " + err.Error() + unchecked(o)}
 	}
-	looks := h.all
-	if req.UserInfo.Username == h.o.User {
-		looks = h.own
-	}
+	looks := h.looksFor(req.UserInfo.Username)
 	var result Result
 	if v1alpha1.MarkOf(o, v1alpha1.OverrideContentsMark) == "" {
 		result, err = looks.below.do(ctx, about.key, func(ctx context.Context) Result { return about.below(ctx, h.look()) })

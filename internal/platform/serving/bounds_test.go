@@ -312,3 +312,61 @@ func TestConnections_whichGiveWay(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A client has all connections, with requests in progress. Another gets in, and what is done for the first one is cancelled.
+func TestConnections_ofAClientThatHasThemAllAreCut(t *testing.T) {
+	t.Parallel()
+	b := production()
+	b.connections, b.busy, b.grace = 4, 3, 0
+	begun, cancelled := make(chan struct{}, 4), make(chan struct{}, 4)
+	r := start(t, b, anybody, map[string]http.Handler{"/echo": echo, "/works": http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		begun <- struct{}{}
+		<-req.Context().Done()
+		cancelled <- struct{}{}
+	})})
+	from := strangers(t)
+	if from == "" {
+		t.Skip("this machine has one loopback address, so that all are one client")
+	}
+	for range 4 {
+		c := r.dial(from)
+		if _, err := io.WriteString(c, "POST /works HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 0\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+	}
+	if _, text, err := r.post(r.client(nil), "/echo", strings.NewReader("x")); err != nil || text != "x" {
+		t.Errorf("another client: %v %s", err, text)
+	}
+	<-cancelled
+}
+
+// undecided is a handler that asks about its clients, and gets no answer.
+type undecided struct {
+	http.Handler
+	asks, ended chan struct{}
+}
+
+func (u undecided) Admit(_ http.ResponseWriter, r *http.Request) bool {
+	close(u.asks)
+	<-r.Context().Done()
+	close(u.ended)
+	return false
+}
+
+// A request whose body has not been read waits for something else when its connection is cut: it ends at once, and its place is free.
+func TestConnections_aRequestEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	b := production()
+	b.connections, b.grace = 1, 0
+	u := undecided{echo, make(chan struct{}), make(chan struct{})}
+	r := start(t, b, anybody, map[string]http.Handler{"/echo": echo, "/undecided": u})
+	if _, err := io.WriteString(r.dial(strangers(t)), "POST /undecided HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-u.asks
+	if _, text, err := r.post(r.client(nil), "/echo", strings.NewReader("x")); err != nil || text != "x" {
+		t.Errorf("another client: %v %s", err, text)
+	}
+	<-u.ended
+}

@@ -8,8 +8,8 @@
 //
 // The port answers every client that reaches it, because API servers present no certificate unless they are configured
 // to. A plain limit would let one slow client use all of it up and so have the API server refused. So a client, which is
-// an IP address here, loses connections and transfers to another that holds less, and one that has most of the connections also those that the server
-// is working on: see [share].
+// an IP address here, loses connections and transfers to another that holds less, and one that has most of the
+// connections also those that the server is working on: see [share].
 //
 // An API server sends its reviews over HTTP/1.1, one at a time on a connection, and as many connections as it has
 // requests in flight. It sends a review at once, mostly a few KiB. So:

@@ -20,7 +20,8 @@ const cutTime = 5 * time.Second
 
 // share divides a capacity among clients. While there is none left, a client that holds less than another takes it from
 // that one: a hold that waits for its own client is cut, such as a body that is still being sent. What the server is
-// working on is cut only for a client that has most of the capacity. Of several that wait for capacity, the client that holds the least is the first.
+// working on is cut only for a client that has most of the capacity. Of several that wait for capacity, the client that
+// holds the least is the first.
 type share struct {
 	capacity int64
 	// grace is how long a hold has had to wait for its client before a client that holds no less is preferred to it.

@@ -41,7 +41,7 @@ func TestEngine_waitsUntilItIsKnownWhoMayWrite(t *testing.T) {
 	x := object.ID{Kind: "ConfigMap", Namespace: ns, Name: "x"}
 	becomes := func(s object.Standing) {
 		standing.Store(&s)
-		e.Observe(x)
+		e.Reconsider(x)
 	}
 	e.Set(timed(declared(t, configMap(ns, "x", "v"), configMap(ns, "own", "v")), "c1", "20s"))
 	r.Eventually(func() string { return dataOf(r.get("v1/ConfigMap", ns, "own")) }, patience, often).Should(gomega.Equal("v"))
@@ -50,7 +50,7 @@ func TestEngine_waitsUntilItIsKnownWhoMayWrite(t *testing.T) {
 
 	down := errors.New("connection refused")
 	trouble.Store(&down)
-	e.Observe(x)
+	e.Reconsider(x)
 	e.settled("c1")
 	r.Eventually(e.errors, patience, often).Should(gomega.ConsistOf("KNV2002: failed to apply " + x.String() + ": connection refused"))
 	trouble.Store(nil)

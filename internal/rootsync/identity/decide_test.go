@@ -114,6 +114,44 @@ func TestDecide_whatATenantMayWrite(t *testing.T) {
 	}
 }
 
+// Two processes, or one before its informer, have written the binding under random names while its own was taken.
+func TestDecide_ofBindingsWithRandomNamesOneStays(t *testing.T) {
+	t.Parallel()
+	wanted := Desired([]Wants{editor}, true).Bindings[0]
+	named := func(name string) live {
+		b := wanted
+		b.Name = name
+		return live{Binding: b}
+	}
+	const a, b = "root-reconciler-r-x-aaaaa", "root-reconciler-r-x-bbbbb"
+	relabelled := named(a)
+	relabelled.Sync = "r-good"
+	tests := []struct {
+		name  string
+		there []live
+		text  string
+	}{
+		{"the first by name, whatever their order", []live{named(b), named(a)}, "remove shop/" + b + "\n"},
+		{"rather the one that has the name that follows from its role", []live{named(a), named(derived)}, "remove shop/" + a + "\n"},
+		{"one with labels of another RootSync goes, and another comes", []live{relabelled}, editShop + "remove shop/" + a + "\n"},
+		{"one with labels of another RootSync goes beside a good one", []live{relabelled, named(b)}, "remove shop/" + a + "\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			have := there(editor)
+			have.bindings = tt.there
+			d := decide(have, Desired([]Wants{editor}, true))
+			if diff := cmp.Diff(tt.text, d.text()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if len(d.ours) != len(tt.there) {
+				t.Errorf("%d of %d bindings are those of RootSyncs", len(d.ours), len(tt.there))
+			}
+		})
+	}
+}
+
 func TestDecide_whatCannotBeReadKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
 	before := there(Wants{Sync: "a"}, Wants{Sync: "b", RoleRefs: []RoleRef{{Kind: "ClusterRole", Name: "view"}}}, Wants{Sync: "c"})

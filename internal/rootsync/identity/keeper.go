@@ -68,20 +68,15 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}} // all at once
 	})
-	created := predicate.Funcs{
+	// A binding may wait for a namespace, and all do while that of RootSyncs is in a tree.
+	appears := predicate.Funcs{
 		UpdateFunc:  func(e event.UpdateEvent) bool { return e.ObjectNew.GetName() == object.SyncNamespace },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
-	awaited := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		if o.GetName() != object.SyncNamespace && !k.awaits(o.GetName()) {
-			return nil
-		}
-		return []reconcile.Request{{}}
-	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rootsync-identity").
-		WatchesMetadata(&corev1.Namespace{}, awaited, builder.WithPredicates(created)).
+		WatchesMetadata(&corev1.Namespace{}, one, builder.WithPredicates(appears)).
 		Watches(&configsyncv1beta1.RootSync{}, one).
 		Watches(&corev1.ServiceAccount{}, one).
 		Watches(&rbacv1.ClusterRoleBinding{}, one).
@@ -89,18 +84,6 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, k.ensureAll(ctx)
 		}))
-}
-
-// awaits reports whether a binding waits for a namespace.
-func (k *Keeper) awaits(namespace string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for g := range k.homeless {
-		if g.namespace == namespace {
-			return true
-		}
-	}
-	return false
 }
 
 // Ensure writes the account and the bindings of one RootSync. It fails neither because of those of other RootSyncs nor
@@ -144,7 +127,7 @@ func (k *Keeper) apply(ctx context.Context, d decision) error {
 
 // tellTaken makes an Event about the RootSync whose binding has a random name, once for as long as its own is taken.
 func (k *Keeper) tellTaken(ctx context.Context, b written) {
-	k.tellOnce(ctx, k.taken, b.Binding, "BindingNameTaken", fmt.Sprintf("the RoleBinding %s in namespace %s is not the one of this RootSync: somebody else made it, or it is a copy from another namespace. "+
+	k.tellOnce(ctx, k.taken, b.Binding, "BindingNameTaken", fmt.Sprintf("the RoleBinding %s in namespace %s is not the one of this RootSync: another user created it, or it is a copy from another namespace. "+
 		"Holdfast leaves it, and gives %s %s to the account by the RoleBinding %s. To have the name back, delete both", b.Name, b.Namespace, b.Role.Kind, b.Role.Name, b.name))
 }
 

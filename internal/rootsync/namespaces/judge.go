@@ -171,7 +171,7 @@ func (s Stakes) claimants(live metav1.Object) ([]object.Sync, error) {
 	return out, nil
 }
 
-// contest are the stakes in a namespace by the rights of those who have them.
+// contest has the stakes in a namespace, weighed by the rights of the RootSyncs that have them.
 type contest struct {
 	// stakes are those that count: a RootSync that may not write the Namespace needs it at most.
 	stakes Stakes

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -110,4 +112,23 @@ func permutations(list []Sync) [][]Sync {
 		}
 	}
 	return out
+}
+
+// As k8s.io/apiserver's RequestInfo has it.
+func TestRightNamespace(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, want string
+		resource   schema.GroupResource
+		namespace  string
+	}{
+		{"a Namespace is patched in itself", "x", schema.GroupResource{Resource: "namespaces"}, ""},
+		{"an object in its namespace", "shop", schema.GroupResource{Resource: "configmaps"}, "shop"},
+		{"an object without one in none", "", schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, ""},
+		{"another kind of that name", "", schema.GroupResource{Group: "example.org", Resource: "namespaces"}, ""},
+	} {
+		if got := RightNamespace(tt.resource, tt.namespace, "x"); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
 }

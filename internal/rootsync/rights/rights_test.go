@@ -31,6 +31,7 @@ type bench struct {
 	mu      sync.Mutex
 	grants  map[Question]Answer
 	err     error
+	fails   map[object.Sync]error
 	uses    map[object.Sync]Use
 	asked   []string
 	changed []string
@@ -45,6 +46,9 @@ func newBench(t *testing.T) *bench {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.asked = append(b.asked, text(q))
+			if err := b.fails[q.Sync]; err != nil {
+				return Answer{}, err
+			}
 			return b.grants[q], b.err
 		},
 		Use: func(q Question, _ bool) Use {
@@ -252,5 +256,24 @@ func TestUnanswered_staysAsItWas(t *testing.T) {
 	b.becomes("b shop/x", object.Missing)
 	if err := b.Unanswered(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The API server answers other questions all the while, as when the authorizer of one API group fails.
+func TestUnanswered_ofOneQuestionAmongOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.uses["good"], b.uses["bad"] = Contested, Contested
+	b.fails = map[object.Sync]error{"bad": errors.New("connection refused")}
+	b.grants[about("good shop/")] = Answer{Patch: true}
+	b.May(about("bad shop/x"), true)
+	b.becomes("good shop/x", object.Granted)
+	b.asks(10 * time.Minute)
+	if err := b.Unanswered(); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("people are told %v", err)
+	}
+	b.Forget("bad")
+	if err := b.Unanswered(); err != nil {
+		t.Errorf("of a RootSync that is gone: %v", err)
 	}
 }

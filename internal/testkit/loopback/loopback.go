@@ -12,10 +12,12 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"math/big"
 	"net"
+	"testing"
 	"time"
 )
 
@@ -48,6 +50,31 @@ func NewCertificate() (*Certificate, error) {
 		TLS: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
 		PEM: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 	}, nil
+}
+
+// FreeAddress returns an address of the loopback that nothing listens on.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	all, err := FreeAddresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// FreeAddresses returns addresses of the loopback that nothing listens on. Each stays taken until all are found, so that they
+// differ.
+func FreeAddresses(n int) ([]string, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	if err != nil {
+		return nil, fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	others, err := FreeAddresses(n - 1)
+	return append(others, l.Addr().String()), err
 }
 
 // NoLog is for servers whose clients break off on purpose.

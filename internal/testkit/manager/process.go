@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
+	"github.com/holdfast-dev/holdfast/internal/testkit/loopback"
 )
 
 const (
@@ -84,7 +84,7 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Process, error)
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := freeAddresses(3)
+	addresses, err := loopback.FreeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
@@ -207,19 +207,4 @@ func (p *Process) LogTail() string {
 		return err.Error()
 	}
 	return string(data[max(0, len(data)-logTail):])
-}
-
-// freeAddresses finds loopback addresses that are free now. Each stays taken
-// until all are found, so that they differ.
-func freeAddresses(n int) ([]string, error) {
-	if n == 0 {
-		return nil, nil
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	others, err := freeAddresses(n - 1)
-	return append(others, l.Addr().String()), err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -26,6 +27,9 @@ import (
 
 // retry is how long the roller waits before it does again what failed, and how often it looks at a pod.
 const retry = 50 * time.Millisecond
+
+// answer is how long the roller waits for an answer of the API server.
+const answer = 20 * time.Second
 
 // Roll is a pod that was replaced.
 type Roll struct {
@@ -179,7 +183,7 @@ func (r *Roller) roll(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil || pod.UID != uid || !toRoll(pod) {
 		return client.IgnoreNotFound(err)
 	}
-	if err := r.client.Delete(ctx, pod, client.Preconditions{UID: &uid}); err != nil {
+	if err := r.remove(ctx, pod); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	next := again(pod)
@@ -187,6 +191,9 @@ func (r *Roller) roll(ctx context.Context, pod *corev1.Pod) error {
 		func(ctx context.Context) (bool, error) { return r.gone(ctx, pod) },
 		func(ctx context.Context) (bool, error) {
 			err := r.client.Create(ctx, next)
+			if apierrors.IsAlreadyExists(err) { // the answer to an earlier try was lost
+				err = r.client.Get(ctx, client.ObjectKeyFromObject(next), next)
+			}
 			return err == nil, err
 		},
 		func(ctx context.Context) (bool, error) { return r.bind(ctx, next, pod.Spec.NodeName) },
@@ -202,11 +209,26 @@ func (r *Roller) roll(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
+// remove deletes a pod. If the answer is lost, it looks whether the API server has done so.
+func (r *Roller) remove(ctx context.Context, pod *corev1.Pod) error {
+	err := r.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+	if err == nil || apierrors.IsNotFound(err) {
+		return err
+	}
+	var now corev1.Pod
+	if looked := r.client.Get(ctx, client.ObjectKeyFromObject(pod), &now); apierrors.IsNotFound(looked) || looked == nil && (now.UID != pod.UID || now.DeletionTimestamp != nil) {
+		return nil
+	}
+	return err
+}
+
 // insist takes a step until it is done, whatever fails; its error is that of the context.
 func (r *Roller) insist(ctx context.Context, step wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextCancel(ctx, retry, true, func(ctx context.Context) (bool, error) {
-		done, err := step(ctx)
-		if err != nil {
+		once, cancel := context.WithTimeout(ctx, answer)
+		defer cancel()
+		done, err := step(once)
+		if err != nil && ctx.Err() == nil {
 			r.failed(err)
 		}
 		return done, nil

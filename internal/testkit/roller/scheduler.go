@@ -31,12 +31,21 @@ func (r *Roller) bind(ctx context.Context, pod *corev1.Pod, but string) (bool, e
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 			Target:     corev1.ObjectReference{Kind: "Node", Name: node.Name},
 		})
+		if apierrors.IsConflict(err) { // also if the answer to an earlier try was lost
+			return r.isBound(ctx, pod)
+		}
 		if err != nil {
 			return false, fmt.Errorf("put pod %s onto node %s: %w", pod.Name, node.Name, err)
 		}
 		return true, nil
 	}
 	return false, nil
+}
+
+func (r *Roller) isBound(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	var now corev1.Pod
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(pod), &now)
+	return err == nil && now.UID == pod.UID && now.Spec.NodeName != "", err
 }
 
 // gone says whether a pod is gone; another pod under the same name is not the one.
