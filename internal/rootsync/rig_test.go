@@ -63,7 +63,7 @@ func (r *rig) end() {
 	}
 	for i := range all.Items {
 		if rs := &all.Items[i]; strings.HasPrefix(rs.Name, r.prefix) {
-			if r.t.Failed() && (rs.Status.Source.Errors != nil || rs.Status.Sync.Errors != nil || rs.Status.LastSyncedCommit != rs.Status.Source.Commit || rs.Status.LastSyncedCommit == "") {
+			if r.t.Failed() {
 				status, _ := json.Marshal(rs.Status)
 				r.t.Logf("RootSync %s: %s", rs.Name, status)
 			}

@@ -102,7 +102,7 @@ func (t *task) removed(f decide.Facts, err error) {
 		t.queue.Add(it.id)
 	case apierrors.IsNotFound(err):
 		t.finish(it, gone, nil)
-	case refuses(err) || apierrors.IsConflict(err) && it.failures >= surfaced:
+	case refuses(err):
 		it.failures = 0
 		t.refuse(it, seen, t.removing(it.id, err), err, t.o.Pauses.RefusedAgain)
 	default:

@@ -7,12 +7,15 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
@@ -225,4 +228,59 @@ func TestEngine_aRefusedPruneGoesOnceItsSpecLetsIt(t *testing.T) {
 	r.patch("apps/v1/Deployment", ns, "x", "{spec: {replicas: 0}}")
 	r.Eventually(e.errors, patience, often).Should(gomega.BeEmpty())
 	r.Eventually(e.inventory, patience, often).Should(gomega.Equal([]string{"ConfigMap, " + ns + "/stays"}))
+}
+
+// behind is a watch that tells of nothing until it is let go on.
+type behind struct {
+	live.Live
+	mu   sync.Mutex
+	held map[object.ID]*live.Seen
+}
+
+func (b *behind) Seen(id object.ID) (*live.Seen, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if seen := b.held[id]; seen != nil {
+		return seen, true
+	}
+	return b.Live.Seen(id)
+}
+
+func (b *behind) hold(id object.ID) {
+	seen, _ := b.Live.Seen(id)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = map[object.ID]*live.Seen{id: seen}
+}
+
+func (b *behind) goOn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = nil
+}
+
+func TestEngine_whatChangedBeforeItsDeletionIsDeletedOnceTheWatchShowsIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	watch := &behind{Live: r.hub}
+	e := r.start("behind", func(o *apply.Options) {
+		o.Live = watch
+		o.Pauses.RefusedAgain = time.Hour // a refusal would keep it
+	})
+	e.set("c1", configMap(ns, "stays", "v"), configMap(ns, "goes", "v"))
+	goes := object.ID{Kind: "ConfigMap", Namespace: ns, Name: "goes"}
+	r.watched(goes)
+	watch.hold(goes)
+	r.patch("v1/ConfigMap", ns, "goes", "{data: {k: edited}}")
+	s := e.set("c2", configMap(ns, "stays", "v"))
+	got := errorsOf(s)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "KNV2009: failed to prune ConfigMap, "+ns+"/goes: ") {
+		t.Errorf("got %v", got)
+	}
+	watch.goOn()
+	r.Eventually(e.errors, patience, often).Should(gomega.BeEmpty())
+	if r.get("v1/ConfigMap", ns, "goes") != nil {
+		t.Error("it is still there")
+	}
 }
