@@ -138,7 +138,11 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 	if invalid == nil {
 		invalid = r.s.refuses(settings)
 	}
-	r.s.setAdmin(r.sync, invalid == nil && len(settings.Roles) == 0)
+	reach := settings.Reach()
+	if invalid != nil { // what is bound stays
+		reach = object.Reach{Everywhere: true}
+	}
+	r.s.setReach(r.sync, reach)
 	facts := report.Facts{Sync: r.sync, Generation: rs.Generation, Suspended: settings.Suspended}
 	err := r.act(ctx, rs, settings, invalid, &facts)
 	if ctx.Err() != nil {

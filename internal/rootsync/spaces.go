@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 	"github.com/holdfast-dev/holdfast/internal/platform/scope"
@@ -245,9 +244,9 @@ func (s *spaces) ruling(ctx context.Context, name string) (namespaces.Ruling, er
 	return namespaces.Judge(o, stakes, s.rights(name, live != nil), s.clock.Now())
 }
 
-// below says whether an object would be in a namespace that is below another in a tree:
-// only there does a hierarchy copy anything to.
-func (s *spaces) below(id object.ID) bool {
+// below reports whether an object would be in a namespace that is below another one in a tree, or below any if that is empty:
+// only there does a hierarchy copy anything to. It goes by the tree labels, which Holdfast alone writes.
+func (s *spaces) below(id object.ID, above string) bool {
 	if id.Namespace == "" {
 		return false
 	}
@@ -255,12 +254,7 @@ func (s *spaces) below(id object.ID) bool {
 	if err != nil || live == nil {
 		return err != nil
 	}
-	for key, depth := range live.Labels {
-		if strings.HasSuffix(key, hncv1alpha2.LabelTreeDepthSuffix) && depth != "0" {
-			return true
-		}
-	}
-	return false
+	return namespaces.Below(live, above)
 }
 
 // live is a Namespace as the cache has it; nil if it has none.

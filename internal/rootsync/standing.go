@@ -220,9 +220,9 @@ func (s *Syncer) rightsInChanged(q rights.Question, ids []object.ID) {
 	}
 }
 
-// setAdmin sets whether the account of a RootSync is cluster-admin, and requeues what depends on it.
-func (s *Syncer) setAdmin(who object.Sync, is bool) {
-	if !s.rights.SetAdmin(who, is) {
+// setReach sets where the roles of a RootSync hold, and requeues what depends on it.
+func (s *Syncer) setReach(who object.Sync, reach object.Reach) {
+	if !s.rights.SetReach(who, reach) {
 		return
 	}
 	for _, id := range s.declarers.having(who, func(object.ID) bool { return true }) {

@@ -21,7 +21,7 @@ var installed = testkit.Options{
 featureGates: {ServiceAccountPatching: true}
 deletion: {mode: Enforce}
 eviction: {mode: Enforce}
-hierarchy: {mode: Enforce, brake: {percent: 100}, managedLabels: ['.*\.kubernetes\.io/.*']}
+hierarchy: {mode: Enforce, brake: {percent: 100}, managedLabels: ['.*\.kubernetes\.io/.*', '.*\.(karmada|kruise)\.io/.*'], managedAnnotations: ['.*\.k8s\.io/.*']}
 serviceAccounts: {mode: Enforce}
 `,
 }

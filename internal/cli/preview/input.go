@@ -37,8 +37,8 @@ type Input struct {
 	// that no claims are.
 	Scope     scope.Scope
 	Unclaimed bool
-	// Admin says that the RootSync names no roles: its account is cluster-admin.
-	Admin bool
+	// Reach is where the roles of the RootSync hold.
+	Reach object.Reach
 	Now   time.Time
 
 	// may asks for the right of a RootSync to an object; nil if each has every right.
@@ -50,8 +50,8 @@ type Other struct {
 	Sync     object.Sync
 	Created  time.Time
 	Explicit bool
-	// Admin says that it names no roles.
-	Admin bool
+	// Reach is where its roles hold.
+	Reach object.Reach
 	// Has is its inventory.
 	Has map[object.ID]bool
 }

@@ -51,8 +51,12 @@ func (r *rights) notes() []string {
 // may answers whether the account of a RootSync may apply an object. Without an answer that is assumed.
 func (r *rights) may(ctx context.Context, who object.Sync, id object.ID, exists bool) object.Right {
 	kind, served := r.in.Kinds[id.GroupKind()]
-	if !served || r.in.admin(who) {
+	reach := r.in.reach(who)
+	switch {
+	case !served || reach.Admin:
 		return object.Granted
+	case !reach.Covers(object.RightNamespace(kind.Resource.GroupResource(), id.Namespace, id.Name)):
+		return object.Missing
 	}
 	q := question{who, authorizationv1.ResourceAttributes{
 		Group: kind.Resource.Group, Version: kind.Resource.Version, Resource: kind.Resource.Resource, Namespace: id.Namespace, Name: id.Name,
@@ -90,9 +94,17 @@ func (r *rights) allowed(ctx context.Context, q question) bool {
 	return r.known[q]
 }
 
-// admin says whether the account of a RootSync is cluster-admin.
-func (in *Input) admin(who object.Sync) bool {
-	return who == in.Sync && in.Admin || slices.ContainsFunc(in.Others, func(o Other) bool { return o.Sync == who && o.Admin })
+// reach is where the roles of a RootSync hold.
+func (in *Input) reach(who object.Sync) object.Reach {
+	if who == in.Sync {
+		return in.Reach
+	}
+	for _, o := range in.Others {
+		if o.Sync == who {
+			return o.Reach
+		}
+	}
+	return object.Reach{Everywhere: true}
 }
 
 // right is that of a RootSync to an object.

@@ -147,7 +147,7 @@ func (c *client) look(ctx context.Context, o *diffOptions) (*difference, error) 
 		Sync: object.Sync(o.name), Created: found.sync.CreationTimestamp.Time, Explicit: settings.ExplicitNamespaces,
 		Version: object.Version{Commit: from.Commit, Context: settings.Source.Context()}, Exact: d.exact,
 		Declared: read.Objects, Withheld: read.Withheld, Refused: read.Refused, Inventory: found.inventory, Others: found.others, Kinds: kinds,
-		Scope: found.scope, Unclaimed: found.unclaimed, Admin: len(settings.Roles) == 0, Now: time.Now(),
+		Scope: found.scope, Unclaimed: found.unclaimed, Reach: settings.Reach(), Now: time.Now(),
 	}
 	api, err := c.api()
 	if err != nil {

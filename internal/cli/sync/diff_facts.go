@@ -69,7 +69,10 @@ func about(ctx context.Context, client dynamic.Interface, name string) (*known, 
 			continue
 		}
 		settings, invalid := spec.Read(&all[i]) // what is wrong with it says nothing of this one
-		other := preview.Other{Sync: settings.Sync, Created: all[i].CreationTimestamp.Time, Explicit: settings.ExplicitNamespaces, Admin: invalid == nil && len(settings.Roles) == 0, Has: map[object.ID]bool{}}
+		other := preview.Other{Sync: settings.Sync, Created: all[i].CreationTimestamp.Time, Explicit: settings.ExplicitNamespaces, Reach: settings.Reach(), Has: map[object.ID]bool{}}
+		if invalid != nil { // what is bound to its account is not known
+			other.Reach = object.Reach{Everywhere: true}
+		}
 		for _, id := range idsIn(inventories[all[i].Name]) {
 			other.Has[id] = true
 		}

@@ -80,7 +80,7 @@ func PruneOf(ctx context.Context, clients *connect.Clients, id object.ID, o meta
 	pruning, err := preview.Prune(ctx, &preview.Input{
 		Sync: object.Sync(name), Created: found.sync.CreationTimestamp.Time, Explicit: settings.ExplicitNamespaces,
 		Declared: stays, Inventory: found.inventory, Others: found.others, Kinds: kinds,
-		Scope: found.scope, Unclaimed: found.unclaimed, Admin: len(settings.Roles) == 0, Now: time.Now(),
+		Scope: found.scope, Unclaimed: found.unclaimed, Reach: settings.Reach(), Now: time.Now(),
 	}, api, id)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/admit"
@@ -58,6 +60,22 @@ func TestUsers(t *testing.T) {
 			q := refused()
 			change(&q)
 			newRig(t, "a").check(t, hierarchies, q, "ok", "")
+		})
+	}
+}
+
+// Holdfast creates service accounts for users who may not, so that what it creates takes the place of nothing either.
+func TestUsers_whatHoldfastCreates(t *testing.T) {
+	t.Parallel()
+	const plain = "{kind: Secret, metadata: {name: x}}"
+	for op, want := range map[string]string{"CREATE": "409", "UPDATE": "ok"} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			q := request{op: admissionv1.Operation(op), namespace: "a", object: plain, user: holdfast, kind: metav1.GroupVersionKind{Version: "v1", Kind: "Secret"}}
+			if op == "UPDATE" {
+				q.before = plain
+			}
+			newRig(t, "a <- b", "b").check(t, objects, q, want, "")
 		})
 	}
 }

@@ -53,6 +53,9 @@ type handler struct {
 	open bool
 	// blind says that the judge does not look at the trees.
 	blind bool
+	// creations reports that the judge decides on what Holdfast itself creates too: it creates service accounts for users
+	// who may not.
+	creations bool
 }
 
 // serve is the handler as the API server calls it. One that fails open answers with
@@ -86,7 +89,8 @@ func (h *handler) Handle(ctx context.Context, req ctrladmission.Request) ctrladm
 
 func (h *handler) handle(ctx context.Context, req *admissionv1.AdmissionRequest) ctrladmission.Response {
 	mode := modeOf(h.o.Settings())
-	if mode == configv1alpha1.ModeOff || req.SubResource != "" || slices.Contains(h.o.Users, req.UserInfo.Username) {
+	own := slices.Contains(h.o.Users, req.UserInfo.Username) && !(h.creations && req.Operation == admissionv1.Create)
+	if mode == configv1alpha1.ModeOff || req.SubResource != "" || own {
 		return ctrladmission.Allowed("")
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.o.Patience)

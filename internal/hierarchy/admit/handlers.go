@@ -67,7 +67,7 @@ func NewHandlers(o Options) *Handlers {
 		namespace:      closed(NamespaceName, judgeNamespace),
 		otherNamespace: open(otherNamespaceName, judgeNamespace),
 		newNamespace:   open(newNamespaceName, judgeNamespace),
-		object:         open(objectName, judgeObject),
+		object:         &handler{o: &o, name: objectName, judge: judgeObject, open: true, creations: true},
 		label:          blind(labelName, judgeLabel),
 
 		restoredNamespace: blind(restoredNamespaceName, judgeRestoredNamespace),

@@ -16,7 +16,7 @@ import (
 )
 
 // namespacesPolicy guards the labels that say whether a namespace is managed and where
-// it stands, in every namespace, the excluded ones too: it prevents abuse. Only what a
+// it stands, and the annotation that says of which namespace it is a subnamespace, in every namespace, the excluded ones too: it prevents abuse. Only what a
 // request changes is judged, so that what is wrong already keeps nobody from writing
 // the rest, or from ending the namespace.
 func namespacesPolicy(o PolicyOptions) admission.Policy {
@@ -61,12 +61,30 @@ func namespacesPolicy(o PolicyOptions) admission.Policy {
 					Message:           "labels that say where a namespace stands cannot be changed",
 				},
 				{
+					Expression:        "!variables.moves || " + mayChangeTree("variables.becomes"),
+					MessageExpression: message(rules.TextNoRight, "variables.becomes"),
+					Message:           noRight,
+				},
+				{
+					Expression:        "!variables.moves || variables.root == '' || " + mayChangeTree("variables.root"),
+					MessageExpression: message(rules.TextNoRight, "variables.root"),
+					Message:           noRight,
+				},
+				{
 					Expression: same(mark),
 					Message:    "the label " + mark + " is written by Holdfast alone",
 				},
 			},
 		},
 	}
+}
+
+const noRight = "this changes a tree of namespaces, and you may not update hierarchyconfigurations.hnc.x-k8s.io there"
+
+// mayChangeTree is in CEL what mayChange asks.
+func mayChangeTree(namespace string) string {
+	return "authorizer.group(" + cel.String(hncv1alpha2.GroupName) + ").resource(" + cel.String(hncv1alpha2.ResourceHierarchyConfigurations) +
+		").namespace(" + namespace + ").check('update').allowed()"
 }
 
 // same says that a label is as it was.
@@ -93,6 +111,15 @@ func namespaceVariables(o PolicyOptions) []admissionregistrationv1.Variable {
 		{Name: "parent", Expression: "size(variables.nearest) > 0 ? variables.nearest[0].replace(" + suffix + ", '') : " +
 			"size(variables.above) > 0 ? variables.above[0].replace(" + suffix + ", '') : " +
 			annotation("oldObject", hncv1alpha2.AnnotationSubnamespaceOf)},
+		// Who may update one Namespace, by a role in it, takes it into the tree of another by the annotation of subnamespaces,
+		// and gets what is copied there. So that needs the rights of a change of the parent.
+		{Name: "becomes", Expression: annotation("object", hncv1alpha2.AnnotationSubnamespaceOf)},
+		{Name: "moves", Expression: "variables.becomes != '' && (request.operation != 'UPDATE' || variables.becomes != " +
+			annotation("oldObject", hncv1alpha2.AnnotationSubnamespaceOf) + ")"},
+		// The root has the greatest number in its label; a longer one is greater.
+		{Name: "farthest", Expression: "variables.above.filter(k, variables.above.all(j, size(variables.before[j]) < size(variables.before[k]) || " +
+			"size(variables.before[j]) == size(variables.before[k]) && variables.before[j] <= variables.before[k]))"},
+		{Name: "root", Expression: "size(variables.farthest) > 0 ? variables.farthest[0].replace(" + suffix + ", '') : ''"},
 		{Name: "changed", Expression: "variables.before.filter(k, k.contains(" + suffix + ") && variables.after[?k] != variables.before[?k]) + " +
 			"variables.after.filter(k, k.contains(" + suffix + ") && !(k in variables.before))"},
 	}

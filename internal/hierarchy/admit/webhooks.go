@@ -115,8 +115,8 @@ func (h *Handlers) Webhooks(o WebhookOptions) []admission.Webhook {
 		},
 		{
 			name: objectName, path: "/validate-objects", handler: h.object, managed: true, rules: objectRules(o.Resources, create, update),
-			// An object with finalizers is not copied yet.
-			conditions: []admissionregistrationv1.MatchCondition{changes("metadata.labels", "metadata.annotations", "metadata.finalizers")},
+			// An object with finalizers is not copied yet, nor is a RoleBinding with the account of a RootSync among its subjects.
+			conditions: []admissionregistrationv1.MatchCondition{changes("metadata.labels", "metadata.annotations", "metadata.finalizers", "subjects")},
 			objects: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: hncv1alpha2.LabelInheritedFrom, Operator: metav1.LabelSelectorOpDoesNotExist}, // the policy has those
 			}},
@@ -174,13 +174,22 @@ func (w webhook) declare(o WebhookOptions) admission.Webhook {
 			SideEffects:     new(admissionregistrationv1.SideEffectClassNoneOnDryRun), // Events, in mode Audit
 			TimeoutSeconds:  new(int32(timeout.Seconds())),
 			ObjectSelector:  w.objects,
-			MatchConditions: append([]admissionregistrationv1.MatchCondition{notBy(o.Users)}, w.conditions...),
+			MatchConditions: append([]admissionregistrationv1.MatchCondition{w.asked(o.Users)}, w.conditions...),
 		},
 	}
 	if w.managed {
 		out.Scope = o.Settings.Where.Selection()
 	}
 	return out
+}
+
+// asked leaves out the requests of Holdfast itself, but for what it creates where the handler judges that.
+func (w webhook) asked(users []string) admissionregistrationv1.MatchCondition {
+	c := notBy(users)
+	if w.handler.creations {
+		c.Expression = "request.operation == 'CREATE' || " + c.Expression
+	}
+	return c
 }
 
 // objectRules are about all kinds that are copied, by the resources that they really

@@ -4,11 +4,13 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/tree"
 )
 
 // Anchor decides on an anchor in a namespace. What it says of labels does not
@@ -21,8 +23,11 @@ func (w World) Anchor(op Operation, namespace, name string, spec hncv1alpha2.Sub
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return invalid("%q is no name of a namespace: %s", name, strings.Join(problems, "; "))
 	}
-	if v := w.pairs(spec.Labels, spec.Annotations); v.Denied != nil || op == Update {
+	if v := w.pairs(spec.Labels, spec.Annotations); v.Denied != nil {
 		return v
+	}
+	if op == Update {
+		return w.anchorUpdate(namespace, name, spec)
 	}
 	sub := w.Tree.Get(name)
 	switch {
@@ -35,8 +40,34 @@ func (w World) Anchor(op Operation, namespace, name string, spec hncv1alpha2.Sub
 			"An administrator can change hierarchy.reservedNamespaces in Holdfast's configuration", name)
 	case sub != nil && !(sub.Subnamespace && sub.Parent == namespace):
 		return conflict("there is a namespace %q already", name)
+	case sub == nil:
+		return w.adopts(namespace, name, spec)
 	}
-	return allowed
+	return w.anchorUpdate(namespace, name, spec)
+}
+
+// adopts decides on an anchor whose namespace does not exist. Orphans that name it as their parent are in its tree as soon as
+// it does, so that the user must have the right to change theirs.
+func (w World) adopts(namespace, name string, spec hncv1alpha2.SubnamespaceAnchorSpec) Verdict {
+	orphans := w.Tree.Orphans(name)
+	if len(orphans) == 0 {
+		return allowed
+	}
+	created := &tree.Object{Annotations: map[string]string{hncv1alpha2.AnnotationSubnamespaceOf: namespace}}
+	v := w.displaces(name, tree.SetAnchor(namespace, name, &spec), tree.SetNamespace(name, created))
+	if v.Denied == nil {
+		v.Authorize = orphans
+	}
+	return v
+}
+
+// anchorUpdate looks at the labels that a subnamespace has by its anchor.
+func (w World) anchorUpdate(namespace, name string, spec hncv1alpha2.SubnamespaceAnchorSpec) Verdict {
+	sub := w.Tree.Get(name)
+	if sub == nil || !sub.Subnamespace || sub.Parent != namespace || slices.Equal(spec.Labels, sub.Spec.Labels) {
+		return allowed
+	}
+	return w.displaces(name, tree.SetAnchor(namespace, name, &spec))
 }
 
 func (w World) anchorDelete(namespace, name string) Verdict {

@@ -32,8 +32,14 @@ func (w World) HierarchyConfiguration(namespace string, spec *hncv1alpha2.Hierar
 	if o == nil {
 		return Unavailable(namespace)
 	}
-	if v := stuck(namespace, o, spec.Parent); v.Denied != nil || spec.Parent == o.Parent {
+	if v := stuck(namespace, o, spec.Parent); v.Denied != nil {
 		return v
+	}
+	if spec.Parent == o.Parent {
+		if o.Subnamespace || slices.Equal(spec.Labels, o.Spec.Labels) { // those of a subnamespace are in its anchor
+			return allowed
+		}
+		return w.displaces(namespace, tree.SetConfig(namespace, spec))
 	}
 	if v := w.place(namespace, spec); v.Denied != nil {
 		return v
@@ -102,8 +108,14 @@ func (w World) place(namespace string, spec *hncv1alpha2.HierarchyConfigurationS
 	if path := w.pathTo(spec.Parent, namespace); path != nil {
 		return conflict("%q would be its own ancestor: %s", namespace, strings.Join(path, " -> "))
 	}
-	after, _ := w.Tree.Apply(tree.SetConfig(namespace, spec))
-	if lost := w.overwritten(after, namespace); len(lost) > 0 {
+	return w.displaces(namespace, tree.SetConfig(namespace, spec))
+}
+
+// displaces refuses a change after which sources in a subtree would give way to others that did not before: by another place
+// of the subtree, or by other labels, which exceptions select by.
+func (w World) displaces(root string, changes ...tree.Edit) Verdict {
+	after, _ := w.Tree.Apply(changes...)
+	if lost := w.overwritten(after, root); len(lost) > 0 {
 		return conflict("objects from above would take the place of others: %s", strings.Join(lost, ", "))
 	}
 	return allowed

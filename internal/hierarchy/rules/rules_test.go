@@ -25,8 +25,8 @@ type spec = hncv1alpha2.HierarchyConfigurationSpec
 
 var secret = schema.GroupKind{Kind: "Secret"}
 
-// world has a tree, and Secrets x in namespaces, each as "namespace" or
-// "namespace:treeSelect". The key team can be managed, the name x is in the list
+// world has a tree, and Secrets x in namespaces, each as "namespace", "namespace:treeSelect" or, for the labels team and
+// other, "namespace:key" with a select. The key team can be managed, the name x is in the list
 // of those that are excluded.
 func world(t *testing.T, text string, secrets ...string) rules.World {
 	t.Helper()
@@ -49,9 +49,11 @@ func sources(mode hncv1alpha2.SynchronizationMode, secrets ...string) *propagate
 	out := propagate.NewSources(r)
 	for _, at := range secrets {
 		namespace, says, _ := strings.Cut(at, ":")
-		out = out.With(r.NewSource(propagate.Object{
-			Kind: secret, Namespace: namespace, Name: "x", Annotations: map[string]string{hncv1alpha2.AnnotationTreeSelect: says},
-		}))
+		key := hncv1alpha2.AnnotationTreeSelect
+		if says == "team" || says == "other" {
+			key = hncv1alpha2.AnnotationSelect
+		}
+		out = out.With(r.NewSource(propagate.Object{Kind: secret, Namespace: namespace, Name: "x", Annotations: map[string]string{key: says}}))
 	}
 	return out
 }
@@ -107,6 +109,9 @@ func TestHierarchyConfiguration(t *testing.T) {
 		{"a label that is not managed", "a", nil, "a", &spec{Labels: pairs("other", "")}, "422", `the label "other"`},
 		{"a label that cannot have the value", "a", nil, "a", &spec{Labels: pairs("team", "a b")}, "422", "cannot be"},
 		{"an annotation that is not managed", "a", nil, "a", &spec{Annotations: pairs("other", "")}, "422", `the annotation "other"`},
+		{"a label that has a source give way", "a <- b", []string{"a:team", "b"}, "a", &spec{Labels: pairs("team", "red")}, "409", "Secret b/x by that in a"},
+		{"a label that does not", "a <- b", []string{"a:other", "b"}, "a", &spec{Labels: pairs("team", "red")}, "ok", ""},
+		{"a label in a subnamespace, which has those of its anchor", "a <- *b", []string{"a:team", "b"}, "b", &spec{Parent: "a", Labels: pairs("team", "red")}, "ok", ""},
 		{"a managed label and annotation", "a", nil, "a", &spec{Labels: pairs("team", "a"), Annotations: pairs("team", "a b")}, "ok", ""},
 		{"a namespace that is not known yet", "a", nil, "new", below("a"), "503", "try again"},
 		{"below a halted ancestor", "?z <- a <- b, c", nil, "b", below("c"), "403", `"a" is halted`},
@@ -149,9 +154,11 @@ func TestHierarchyConfiguration(t *testing.T) {
 func TestAnchor(t *testing.T) {
 	t.Parallel()
 	illegal := hncv1alpha2.SubnamespaceAnchorSpec{Labels: pairs("other", "")}
+	red := hncv1alpha2.SubnamespaceAnchorSpec{Labels: pairs("team", "red")}
 	tests := []struct {
 		name     string
 		tree     string
+		secrets  string
 		op       rules.Operation
 		in, of   string
 		spec     hncv1alpha2.SubnamespaceAnchorSpec
@@ -170,6 +177,11 @@ func TestAnchor(t *testing.T) {
 		{name: "with a reserved name that a namespace has", tree: "a, x-system", op: rules.Create, in: "a", of: "x-system", want: "409", says: "already"},
 		{name: "for a subnamespace that exists and whose name is reserved now", tree: "a <- /x-system", op: rules.Create, in: "a", of: "x-system", want: "ok"},
 		{name: "with the name of a namespace", tree: "a, b", op: rules.Create, in: "a", of: "b", want: "409", says: "already"},
+		{name: "with the name of a missing parent", tree: "a, ?b <- c, b <- d", op: rules.Create, in: "a", of: "b", want: "ok if in c+d"},
+		{name: "of a missing parent whose orphans have sources that would give way", tree: "a, ?b <- c", secrets: "a c", op: rules.Create, in: "a", of: "b", want: "409", says: "Secret c/x by that in a"},
+		{name: "with a label that has a source give way", tree: "a <- *b", secrets: "a:team b", op: rules.Update, in: "a", of: "b", spec: red, want: "409", says: "Secret b/x by that in a", takesSub: true},
+		{name: "with a label that does not", tree: "a <- *b", secrets: "a:other b", op: rules.Update, in: "a", of: "b", spec: red, want: "ok", takesSub: true},
+		{name: "the missing one with a label that has a source give way", tree: "a <- /b", secrets: "a:team b", op: rules.Create, in: "a", of: "b", spec: red, want: "409", says: "Secret b/x by that in a"},
 		{name: "with the name of somebody else's subnamespace", tree: "a, c <- *b", op: rules.Create, in: "a", of: "b", want: "409", says: "already"},
 		{name: "the missing one of a subnamespace", tree: "a <- /b", op: rules.Create, in: "a", of: "b", want: "ok"},
 		{name: "an update", tree: "a <- *b", op: rules.Update, in: "a", of: "b", want: "ok", takesSub: true},
@@ -184,7 +196,7 @@ func TestAnchor(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := world(t, tt.tree)
+			w := world(t, tt.tree, strings.Fields(tt.secrets)...)
 			check(t, w.Anchor(tt.op, tt.in, tt.of, tt.spec), tt.want, tt.says)
 			if got := w.DeletesSubnamespace(tt.in, tt.of); got != tt.takesSub {
 				t.Errorf("a delete takes the subnamespace with it: %v", got)

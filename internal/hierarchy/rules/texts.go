@@ -22,6 +22,7 @@ const (
 	TextNotExcluded = "the namespace %q is not in the list of those that are excluded, so it cannot have the label %s"
 	TextTreeLabels  = "labels that say where a namespace stands cannot be changed: %s"
 	TextExternal    = "%q has the parent %q, so it cannot be managed by somebody else"
+	TextNoRight     = "this changes the tree of the namespace %q, and you may not update hierarchyconfigurations.hnc.x-k8s.io there"
 )
 
 // Texts of refusals by which people are told what to do about them.
@@ -31,7 +32,6 @@ const (
 	textHasBelow    = "%q has subnamespaces (%s); allow cascading deletion on it, or delete them first"
 	textAnchorBelow = "the subnamespace %q has namespaces below it (%s); allow cascading deletion on it, or move them first"
 	textTakesPlace  = "%s %q would take the place of others of its name, in the namespaces %s"
-	textNoRight     = "this changes the tree of the namespace %q, and you may not update hierarchyconfigurations.hnc.x-k8s.io there"
 )
 
 // Told is what a refusal says, of which all but one are empty.
@@ -75,7 +75,7 @@ var readings = []reading{
 	of(textHasBelow, func(p []string) Told { return Told{Parent: p[0]} }),
 	of(textAnchorBelow, func(p []string) Told { return Told{Parent: p[0]} }),
 	of(textTakesPlace, func(p []string) Told { return Told{Overwrites: p[2]} }),
-	of(textNoRight, func(p []string) Told { return Told{NoRight: p[0]} }),
+	of(TextNoRight, func(p []string) Told { return Told{NoRight: p[0]} }),
 }
 
 // of reads what fmt has written with a text of %q and %s.

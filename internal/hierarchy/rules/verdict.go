@@ -117,5 +117,5 @@ func Kept(namespace, why string) Verdict {
 // Unauthorized is the answer to a user who may not update HierarchyConfigurations
 // in a namespace.
 func Unauthorized(namespace string) Verdict {
-	return deny(codeUnauthorized, metav1.StatusReasonUnauthorized, textNoRight, namespace)
+	return deny(codeUnauthorized, metav1.StatusReasonUnauthorized, TextNoRight, namespace)
 }

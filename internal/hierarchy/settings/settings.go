@@ -6,11 +6,13 @@
 package settings
 
 import (
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -167,6 +169,7 @@ func Validate(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 	problems = append(problems, validateNames(h, at)...)
 	problems = append(problems, validateKeys(at.Child("managedLabels"), h.ManagedLabels)...)
 	problems = append(problems, validateKeys(at.Child("managedAnnotations"), h.ManagedAnnotations)...)
+	problems = append(problems, validateSelected(c)...)
 	for i, l := range h.UncopiedLabels {
 		if mistake := labelPair(l); mistake != "" {
 			problems = append(problems, field.Invalid(at.Child("uncopiedLabels").Index(i), l, mistake))
@@ -226,6 +229,43 @@ func validateKeys(at *field.Path, expressions []string) field.ErrorList {
 		}
 	}
 	return problems
+}
+
+// validateSelected refuses to manage labels by which a scope selects namespaces: whoever may write a HierarchyConfiguration
+// could move their namespaces out of that scope.
+func validateSelected(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
+	var problems field.ErrorList
+	for i, e := range c.Hierarchy.ManagedLabels {
+		keys, err := tree.CompileKeys([]string{e})
+		if err != nil || c.Hierarchy.Mode == configv1alpha1.ModeOff {
+			continue
+		}
+		for _, s := range []struct {
+			path string
+			configv1alpha1.Scope
+		}{{"deletion", c.Deletion.Scope}, {"eviction", c.Eviction.Scope}, {"serviceAccounts", c.ServiceAccounts.Scope}} {
+			for _, key := range selectedBy(s.NamespaceSelector) {
+				if keys.Has(key) {
+					problems = append(problems, field.Invalid(field.NewPath("hierarchy", "managedLabels").Index(i), e, fmt.Sprintf(
+						"matches %s, by which %s.scope.namespaceSelector selects namespaces: whoever may write a HierarchyConfiguration could move namespaces in or out of that scope; select by names, or by a label that is not managed",
+						key, s.path)))
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// selectedBy returns the keys of the labels that a selector reads, in order.
+func selectedBy(s *metav1.LabelSelector) []string {
+	if s == nil {
+		return nil
+	}
+	keys := sets.KeySet(s.MatchLabels)
+	for _, r := range s.MatchExpressions {
+		keys.Insert(r.Key)
+	}
+	return sets.List(keys)
 }
 
 func labelPair(text string) (mistake string) {

@@ -120,6 +120,12 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
+	for _, feature := range []string{"deletion", "eviction", "serviceAccounts"} {
+		c := load(t, feature+": {scope: {namespaceSelector: {matchLabels: {team/a: b}, matchExpressions: [{key: x, operator: Exists}]}}}\nhierarchy: {mode: Warn, managedLabels: [y, 'team/.*']}")
+		if got := settings.Validate(c); len(got) != 1 || got[0].Field != "hierarchy.managedLabels[1]" || !strings.Contains(got[0].Detail, feature+".scope") {
+			t.Errorf("%s goes by a label that is managed: %v", feature, got)
+		}
+	}
 	selected := load(t, "scope: {namespaceSelector: {matchLabels: {a: b}}}\nhierarchy: {mode: Warn}")
 	if got := settings.Validate(selected); len(got) != 1 || got[0].Field != "scope.namespaceSelector" {
 		t.Errorf("with a scope by labels: %v", got)

@@ -124,6 +124,9 @@ func TestKeys_neverHaveWhatBoundsUsers(t *testing.T) {
 		"pod-security.kubernetes.io/enforce": false, "pod-security.kubernetes.io/enforce-version": false, "kubernetes.io/metadata.name": false,
 		"scheduler.alpha.kubernetes.io/node-selector": false, "openshift.io/sa.scc.uid-range": false, "openshift.io/node-selector": false,
 		"security.openshift.io/scc.podSecurityLabelSync": false, "admission.gatekeeper.sh/ignore": false, "field.cattle.io/projectId": false,
+		"resourcetemplate.karmada.io/deletion-protected": false, "policy.kruise.io/delete-protection": false, "policy.kruise.io/other": true,
+		"client.lifecycle.config.k8s.io/deletion": false, "config.kubernetes.io/depends-on": false, "applyset.kubernetes.io/part-of": false,
+		"argocd.argoproj.io/instance": false, "kustomize.toolkit.fluxcd.io/name": false, "helm.toolkit.fluxcd.io/name": false, "meta.helm.sh/release-name": false,
 		"openshift.io/display-name": true, "kubernetes.io/metadata.name.more": true, "example.com/team": true, "node-security.kubernetes.io/x": true,
 	} {
 		if got := keys.Has(key); got != want {

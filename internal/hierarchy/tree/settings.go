@@ -56,11 +56,11 @@ func CompileKeys(expressions []string) (Keys, error) {
 	return out, nil
 }
 
-// Has reports whether the set contains a key. It never contains keys of HNC, of Holdfast and of RootSyncs, nor those that
-// bound what users may do, whatever the expressions match: Holdfast writes to Namespaces what users write into a
-// HierarchyConfiguration, and the policies let it write marks.
+// Has reports whether the set contains a key. It never contains keys of HNC, of Holdfast, of RootSyncs and of other tools that
+// prune, nor those that protect from deletion or bound what users may do, whatever the expressions match: Holdfast writes to
+// Namespaces what users write into a HierarchyConfiguration, and the policies let it write marks.
 func (k Keys) Has(key string) bool {
-	if OfHNC(key) || strings.HasPrefix(key, v1alpha1.GroupName+"/") || ofRootSyncs(key) || BoundsSecurity(key) {
+	if OfHNC(key) || strings.HasPrefix(key, v1alpha1.GroupName+"/") || ofOthers(key) || BoundsSecurity(key) {
 		return false
 	}
 	for _, r := range k {
@@ -71,14 +71,21 @@ func (k Keys) Has(key string) bool {
 	return false
 }
 
-// rootSyncKeys are keys, and prefixes of keys, that RootSyncs write to Namespaces that they declare. If a tree managed them,
-// it would remove them as often as the RootSync applies them.
-var rootSyncKeys = []string{
+// othersKeys are keys, and prefixes of keys, by which others recognise and treat a Namespace. If a tree managed them, it would
+// remove them as often as they are written, and whoever may write a HierarchyConfiguration would decide who prunes the
+// Namespace, and whether it is protected.
+var othersKeys = []string{
+	// RootSyncs, and the objects that they apply.
 	"app.kubernetes.io/managed-by", "applyset.kubernetes.io/", "config.k8s.io/owning-inventory", "configmanagement.gke.io/", "configsync.gke.io/",
+	"client.lifecycle.config.k8s.io/", "config.kubernetes.io/",
+	// Flux, Argo CD and Helm, whose marks are claims on a namespace.
+	"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "argocd.argoproj.io/", "meta.helm.sh/",
+	// The protection of Karmada and of OpenKruise.
+	v1alpha1.KarmadaDeletionProtectedLabel, v1alpha1.KruiseDeletionProtectionLabel,
 }
 
-func ofRootSyncs(key string) bool {
-	return slices.ContainsFunc(rootSyncKeys, func(k string) bool {
+func ofOthers(key string) bool {
+	return slices.ContainsFunc(othersKeys, func(k string) bool {
 		return key == k || strings.HasSuffix(k, "/") && strings.HasPrefix(key, k)
 	})
 }

@@ -151,6 +151,15 @@ func (t *Tree) HasAnchor(namespace, name string) bool {
 	return found
 }
 
+// Orphans returns, in order, the namespaces whose parent has a name that no namespace has.
+func (t *Tree) Orphans(name string) []string {
+	n, ok := t.nodes.Get(name)
+	if !ok || n.object != nil {
+		return nil
+	}
+	return n.children
+}
+
 // AnchoredIn are the namespaces with an anchor of the name, in order.
 func (t *Tree) AnchoredIn(name string) []string {
 	n, ok := t.nodes.Get(name)

@@ -29,7 +29,10 @@ func (e *Engine) facts(it *item) decide.Facts {
 		labels = it.declared.Object.GetLabels()
 	}
 	f.OutOfScope = !e.o.InScope(it.id, labels)
-	f.MayBeCopy = f.Seen == nil && !f.Looked && e.o.Copies(it.id)
+	f.MayBeCopy = f.Seen == nil && !f.Looked && e.o.Copies(it.id, "")
+	if f.Seen != nil && f.Seen.InheritedFrom != "" && e.o.Copies(it.id, f.Seen.InheritedFrom) {
+		f.CopyOf = f.Seen.InheritedFrom
+	}
 	if f.Known {
 		it.unknown = time.Time{}
 	}

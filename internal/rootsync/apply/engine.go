@@ -78,7 +78,7 @@ func New(o Options) *Engine {
 		o.InScope = func(object.ID, map[string]string) bool { return true }
 	}
 	if o.Copies == nil {
-		o.Copies = func(object.ID) bool { return false }
+		o.Copies = func(object.ID, string) bool { return false }
 	}
 	if o.Changed == nil {
 		o.Changed = func() {}

@@ -59,10 +59,10 @@ type Options struct {
 	// InScope says whether the configuration lets Holdfast write an object; labels are those
 	// with which it is declared, if it is. Nil stands for everywhere.
 	InScope func(id object.ID, labels map[string]string) bool
-	// Copies says whether a hierarchy may have copied an object to where it would be: then
-	// it is looked for before it is made, since copies have no label by which they are seen.
-	// Nil stands for nowhere.
-	Copies func(object.ID) bool
+	// Copies reports whether a hierarchy may have copied an object to where it would be, from the namespace from or, if that
+	// is empty, from any: then it is looked for before it is created, since copies have no label by which they are seen. Nil
+	// stands for nowhere.
+	Copies func(id object.ID, from string) bool
 	// InUse returns who else uses a Namespace, or the kind of a CustomResourceDefinition, for people; open says that this is
 	// not known yet.
 	InUse func(object.ID) (users []string, open bool)

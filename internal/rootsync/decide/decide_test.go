@@ -96,9 +96,10 @@ func TestDeclared(t *testing.T) {
 		{name: "who may write it is not known, and it is not there", change: func(f *Facts, _ *Want) { f.Standing, f.Seen, f.Wrote = object.Standing{Open: true}, nil, nil }, want: Ask},
 		{name: "who may write it is not known, and what it has is put back", change: func(f *Facts, _ *Want) { f.Standing, f.Seen.Owned = object.Standing{Open: true}, "p" }, want: Apply, drift: true},
 		{
-			name: "a copy of the hierarchy", change: func(f *Facts, _ *Want) { f.Wrote, f.Seen.Manager, f.Seen.InheritedFrom = nil, "", "root" }, want: Conflict, code: knv.Applier,
+			name: "a copy of the hierarchy", change: func(f *Facts, _ *Want) { f.Wrote, f.Seen.Manager, f.CopyOf = nil, "", "root" }, want: Conflict, code: knv.Applier,
 			why: "failed to apply ConfigMap, a/x: it is a copy, which the hierarchy keeps as it is in the namespace root: change it there, or keep it from being copied",
 		},
+		{name: "the label of a copy, and no namespace of that name above", change: func(f *Facts, _ *Want) { f.Seen.InheritedFrom, f.Seen.Owned = "root", "p" }, want: Apply, drift: true},
 
 		{name: "only metadata, and it is as it should be", change: func(f *Facts, w *Want) { w.OnlyMetadata, w.Digest, f.Seen.Owned, f.Wrote = true, "e", "p", nil }, want: Nothing},
 		{name: "only metadata, and it is not ours", change: func(f *Facts, w *Want) { w.OnlyMetadata, f.Wrote, f.Seen.Stamps = true, nil, "" }, want: ApplyMetadata},
@@ -166,7 +167,8 @@ func TestUndeclared(t *testing.T) {
 		{name: "a RepoSync has it", change: func(f *Facts, _ *Going) { f.Seen.Manager = "a" }, want: Gone},
 		{name: "somebody has taken off what says that it is ours", change: func(f *Facts, _ *Going) { f.Seen.Manager = "" }, want: Gone},
 		{name: "it belongs to another object", change: func(f *Facts, _ *Going) { f.Seen.HasOwner = true }, want: Gone},
-		{name: "a copy of the hierarchy", change: func(f *Facts, _ *Going) { f.Seen.InheritedFrom = "root" }, want: Gone},
+		{name: "a copy of the hierarchy", change: func(f *Facts, _ *Going) { f.CopyOf = "root" }, want: Gone},
+		{name: "the label of a copy, and no namespace of that name above", change: func(f *Facts, _ *Going) { f.Seen.InheritedFrom = "root" }, want: Delete},
 
 		{name: "not seen", change: func(f *Facts, _ *Going) { f.Seen = nil }, want: Look},
 		{name: "not there", change: func(f *Facts, _ *Going) { f.Seen, f.Looked = nil, true }, want: Gone},

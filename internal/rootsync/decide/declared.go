@@ -52,9 +52,9 @@ func contested(f Facts) (Verdict, bool) {
 func present(f Facts, w Want) Verdict {
 	mine := f.Seen.Manager == f.Sync.Manager()
 	switch {
-	case f.Seen.InheritedFrom != "":
+	case f.CopyOf != "":
 		return Verdict{Action: Conflict, Code: knv.Applier, Why: fmt.Sprintf(
-			"failed to apply %s: it is a copy, which the hierarchy keeps as it is in the namespace %s: change it there, or keep it from being copied", f.ID, f.Seen.InheritedFrom)}
+			"failed to apply %s: it is a copy, which the hierarchy keeps as it is in the namespace %s: change it there, or keep it from being copied", f.ID, f.CopyOf)}
 	case ofRootSync(f.Seen.Manager) && !mine && f.Owner != f.Sync:
 		return conflict(f, f.Seen.Manager)
 	case w.OnlyMetadata:

@@ -21,6 +21,9 @@ type Facts struct {
 	// Known says whether it would have been seen if it were there with the label of
 	// managed objects, and Looked whether it would have been seen without.
 	Known, Looked bool
+	// CopyOf is the namespace above the object's from which a hierarchy has copied it; empty if it is no copy. A label that
+	// names any other namespace is written by whoever may write the object.
+	CopyOf string
 	// MayBeCopy says that a hierarchy may have copied an object there, which would not be
 	// seen.
 	MayBeCopy bool

@@ -131,7 +131,7 @@ func others(f Facts, g Going) string {
 		return "it does not have all that a managed object has"
 	case f.Seen.HasOwner:
 		return "it belongs to another object"
-	case f.Seen.InheritedFrom != "":
+	case f.CopyOf != "":
 		return "the hierarchy keeps it"
 	}
 	return ""

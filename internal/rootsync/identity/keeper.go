@@ -164,6 +164,9 @@ func (k *Keeper) ensureAll(ctx context.Context) error {
 		}
 	}
 	for _, b := range d.remove {
+		if b.object.GetDeletionTimestamp() != nil { // a finalizer holds it
+			continue
+		}
 		if err := remove(ctx, k.client, b.object); err != nil {
 			errs = append(errs, err)
 			k.tell(told, b, "CannotDelete", "Delete", "no RootSync asks for it any more, and it cannot be deleted, which is tried again: "+err.Error())

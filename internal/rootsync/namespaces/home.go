@@ -59,3 +59,14 @@ func inTree(o metav1.Object) *InTreeError {
 	}
 	return nil
 }
+
+// Below reports whether a Namespace is below another one in a tree, or below any if that is empty.
+func Below(o metav1.Object, above string) bool {
+	for key := range o.GetLabels() {
+		name, isTree := strings.CutSuffix(key, hncv1alpha2.LabelTreeDepthSuffix)
+		if isTree && name != o.GetName() && (above == "" || name == above) {
+			return true
+		}
+	}
+	return false
+}

@@ -36,3 +36,17 @@ func TestHome(t *testing.T) {
 		})
 	}
 }
+
+func TestBelow(t *testing.T) {
+	t.Parallel()
+	const depth = ".tree.hnc.x-k8s.io/depth"
+	o := &metav1.ObjectMeta{Name: "child", Labels: map[string]string{"child" + depth: "0", "shop" + depth: "1", "team": "shop"}}
+	for above, want := range map[string]bool{"": true, "shop": true, "child": false, "other": false} {
+		if got := Below(o, above); got != want {
+			t.Errorf("below %q: %t, want %t", above, got, want)
+		}
+	}
+	if root := (&metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"shop" + depth: "0"}}); Below(root, "") {
+		t.Error("a root is below another")
+	}
+}

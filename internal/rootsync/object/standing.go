@@ -3,7 +3,11 @@
 
 package object
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // Right tells whether the account of a RootSync may write an object.
 type Right int
@@ -16,6 +20,24 @@ const (
 	// Unknown is a right that the API server has not answered for yet.
 	Unknown
 )
+
+// Reach is where the account of a RootSync has rights by the roles that the RootSync asks for.
+type Reach struct {
+	// Admin reports that it is cluster-admin, and Everywhere that a role holds in the whole cluster.
+	Admin, Everywhere bool
+	// In are the namespaces in which other roles hold, in order.
+	In []string
+}
+
+// Covers reports whether a role holds in a namespace; an empty one is for what is cluster-scoped.
+func (r Reach) Covers(namespace string) bool {
+	return r.Admin || r.Everywhere || namespace != "" && slices.Contains(r.In, namespace)
+}
+
+// Equal reports whether two are the same.
+func (r Reach) Equal(o Reach) bool {
+	return r.Admin == o.Admin && r.Everywhere == o.Everywhere && slices.Equal(r.In, o.In)
+}
 
 // RightNamespace returns the namespace in which the API server authorizes the patch of an object. The patch of a Namespace
 // is authorized in that Namespace, so that a RoleBinding in it can allow it; a create is not.

@@ -132,3 +132,26 @@ func TestRightNamespace(t *testing.T) {
 		}
 	}
 }
+
+func TestReach_Covers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                   string
+		reach                  Reach
+		shop, other, noneAtAll bool
+	}{
+		{name: "no roles are cluster-admin", reach: Reach{Admin: true}, shop: true, other: true, noneAtAll: true},
+		{name: "a role in the whole cluster", reach: Reach{Everywhere: true}, shop: true, other: true, noneAtAll: true},
+		{name: "a role in a namespace", reach: Reach{In: []string{"shop"}}, shop: true},
+		{name: "nothing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for namespace, want := range map[string]bool{"shop": tt.shop, "other": tt.other, "": tt.noneAtAll} {
+				if got := tt.reach.Covers(namespace); got != want {
+					t.Errorf("%q: %t, want %t", namespace, got, want)
+				}
+			}
+		})
+	}
+}

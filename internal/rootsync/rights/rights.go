@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
@@ -75,10 +74,9 @@ type Rights struct {
 
 	mu      sync.Mutex
 	entries map[Question]*entry
-	// admins are RootSyncs whose account is cluster-admin, which nobody has to ask for, and bound is when bindings of the
-	// others were written last.
-	admins sets.Set[object.Sync]
-	bound  map[object.Sync]time.Time
+	// reach is where the roles of each RootSync hold, and bound is when its bindings were written last.
+	reach map[object.Sync]object.Reach
+	bound map[object.Sync]time.Time
 	// unanswered counts the questions that were not answered often enough to say so, and err is why the last one was not.
 	unanswered int
 	err        error
@@ -109,19 +107,21 @@ func (e *entry) right(exists bool) object.Right {
 // New makes Rights that know nothing.
 func New(o Options) *Rights {
 	return &Rights{
-		o: o, entries: map[Question]*entry{}, admins: sets.New[object.Sync](), bound: map[object.Sync]time.Time{},
+		o: o, entries: map[Question]*entry{}, reach: map[object.Sync]object.Reach{}, bound: map[object.Sync]time.Time{},
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[Question](firstRetry, lastRetry),
 			workqueue.TypedRateLimitingQueueConfig[Question]{Name: "rootsync.rights", Clock: o.Clock}),
 	}
 }
 
-// May returns the last answer of the API server, and has it asked if there is none or it is old. It does not block.
+// May returns the last answer of the API server, and has it asked if there is none or it is old. It does not block. What the
+// roles of the RootSync do not reach it may not write, whatever the answer would be: the admin of a namespace can grant its
+// account anything there, and decide contests that way.
 func (r *Rights) May(q Question, exists bool) object.Right {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.admins.Has(q.Sync) {
-		return object.Granted
+	if right, settled := r.settled(q); settled {
+		return right
 	}
 	every := q
 	every.Name = ""
@@ -131,6 +131,20 @@ func (r *Rights) May(q Question, exists bool) object.Right {
 		}
 	}
 	return object.Missing
+}
+
+// settled returns a right that the API server need not be asked for.
+func (r *Rights) settled(q Question) (right object.Right, settled bool) {
+	reach, known := r.reach[q.Sync]
+	switch {
+	case !known:
+		return object.Unknown, false
+	case reach.Admin:
+		return object.Granted, true
+	case !reach.Covers(object.RightNamespace(q.Resource, q.Namespace, q.Name)):
+		return object.Missing, true
+	}
+	return object.Unknown, false
 }
 
 func (r *Rights) know(q Question) *entry {
@@ -147,19 +161,13 @@ func (r *Rights) know(q Question) *entry {
 	return e
 }
 
-// SetAdmin says whether the account of a RootSync is cluster-admin, and reports whether it was not known.
-func (r *Rights) SetAdmin(who object.Sync, is bool) (changed bool) {
+// SetReach says where the roles of a RootSync hold, and reports whether that was not known.
+func (r *Rights) SetReach(who object.Sync, reach object.Reach) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.admins.Has(who) == is {
-		return false
-	}
-	if is {
-		r.admins.Insert(who)
-	} else {
-		r.admins.Delete(who)
-	}
-	return true
+	before, known := r.reach[who]
+	r.reach[who] = reach
+	return !known || !before.Equal(reach)
 }
 
 // Bound puts the answers for a RootSync in doubt: its bindings were written. Each answer stays until there is another.
@@ -196,7 +204,7 @@ func (r *Rights) doubt(q Question, e *entry) {
 func (r *Rights) Forget(who object.Sync) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.admins.Delete(who)
+	delete(r.reach, who)
 	delete(r.bound, who)
 	for q, e := range r.entries {
 		if q.Sync == who {
@@ -273,12 +281,13 @@ func (r *Rights) due(q Question, use Use) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entries[q]
+	_, settled := r.settled(q)
 	switch {
 	case e == nil:
 		return false
 	case !e.known || e.wanted: // somebody waits for it
 		return true
-	case use == Unused || r.admins.Has(q.Sync):
+	case use == Unused || settled:
 		r.drop(q, e)
 		return false
 	}

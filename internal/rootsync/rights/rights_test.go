@@ -138,9 +138,13 @@ func TestMay_asksForAllObjectsAndThenForOne(t *testing.T) {
 	b.becomes("b shop/named", object.Granted)
 	b.becomes("c shop/x", object.Granted)
 	b.Eventually(func() object.Right { return b.May(about("c shop/x"), false) }, "60s", "1ms").Should(gomega.Equal(object.Missing), "it may not create it")
-	b.SetAdmin("d", true)
+	b.SetReach("d", object.Reach{Admin: true})
 	if got := b.May(about("d shop/x"), false); got != object.Granted {
 		t.Errorf("who is cluster-admin: %v", got)
+	}
+	b.SetReach("e", object.Reach{In: []string{"other"}})
+	if got := b.May(about("e shop/x"), false); got != object.Missing {
+		t.Errorf("whose roles do not reach the namespace: %v", got)
 	}
 	b.with(func() {
 		slices.Sort(b.asked)

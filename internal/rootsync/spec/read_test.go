@@ -12,6 +12,7 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
 // rootSync is a RootSync named root-sync with a spec.
@@ -241,6 +242,35 @@ func TestIgnored(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(tt.want, Ignored(rootSync(t, tt.spec))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReach(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		roles []configsyncv1beta1.RoleRef
+		want  object.Reach
+	}{
+		{name: "no roles", want: object.Reach{Admin: true}},
+		{
+			name:  "roles in namespaces",
+			roles: []configsyncv1beta1.RoleRef{{Kind: "ClusterRole", Name: "a", Namespace: "x"}, {Kind: "Role", Name: "b", Namespace: "x"}, {Kind: "Role", Name: "b", Namespace: "y"}},
+			want:  object.Reach{In: []string{"x", "y"}},
+		},
+		{
+			name:  "one in the whole cluster",
+			roles: []configsyncv1beta1.RoleRef{{Kind: "ClusterRole", Name: "a"}, {Kind: "Role", Name: "b", Namespace: "x"}},
+			want:  object.Reach{Everywhere: true, In: []string{"x"}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := Settings{Roles: roles(tt.roles)}
+			if diff := cmp.Diff(tt.want, s.Reach()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

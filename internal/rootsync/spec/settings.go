@@ -207,6 +207,19 @@ func strategyOf(rs *configsyncv1beta1.RootSync) configsyncv1beta1.NamespaceStrat
 	)
 }
 
+// Reach returns where its roles hold.
+func (s *Settings) Reach() object.Reach {
+	out := object.Reach{Admin: len(s.Roles) == 0}
+	for _, r := range s.Roles {
+		if r.Namespace == "" {
+			out.Everywhere = true
+		} else if !slices.Contains(out.In, r.Namespace) {
+			out.In = append(out.In, r.Namespace) // roles are in the order of their namespaces
+		}
+	}
+	return out
+}
+
 func roles(refs []configsyncv1beta1.RoleRef) []configsyncv1beta1.RoleRef {
 	out := slices.Clone(refs)
 	slices.SortFunc(out, func(a, b configsyncv1beta1.RoleRef) int {
