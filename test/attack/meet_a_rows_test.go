@@ -79,8 +79,6 @@ var meetSources = []source{
 	{number: 37, name: "a token of Holdfast, by edit everywhere", roles: `{kind: ClusterRole, name: edit}`,
 		yaml: `{apiVersion: v1, kind: Secret, metadata: {name: "{token}", namespace: holdfast-system, annotations: {kubernetes.io/service-account.name: holdfast-guard}}, type: kubernetes.io/service-account-token}`,
 		says: "operate", absent: "secret {token} -n holdfast-system"},
-	{number: 38, name: "the configuration of Holdfast, by edit everywhere", roles: `{kind: ClusterRole, name: edit}`,
-		yaml: `{apiVersion: v1, kind: ConfigMap, metadata: {name: holdfast, namespace: holdfast-system}, data: {config.yaml: "{}"}}`, says: "unprotect", on: "cm holdfast -n holdfast-system"},
 }
 
 // ownObjects are Holdfast's own, and what it is made of, which a RootSync with a role in one namespace declares.
