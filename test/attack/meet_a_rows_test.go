@@ -57,7 +57,7 @@ var meetTrees = []attempt{
 	{number: 26, name: "one's own Namespace in no tree", users: "owner", on: owns, line: "label ns {mine} --overwrite hnc.x-k8s.io/included-namespace=false", says: `must be "true"`},
 
 	{number: 27, name: "a token of the account of a RootSync", users: "nsadmin owner", line: "create token root-reconciler-{plat} -n " + story.Syncs, says: "forbidden"},
-	{number: 28, name: "a RootSync", users: "nsadmin owner", line: "create -n " + story.Syncs + " -f -", input: `{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: "{mine}", namespace: ` + story.Syncs + `}, spec: {sourceFormat: unstructured}}`, says: "forbidden", absent: "rootsync {mine} -n " + story.Syncs},
+	{number: 28, name: "a RootSync", users: "nsadmin owner", line: "create -n " + story.Syncs + " -f -", input: `{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: "{denied}", namespace: ` + story.Syncs + `}, spec: {sourceFormat: unstructured}}`, says: "forbidden", absent: "rootsync {denied} -n " + story.Syncs},
 	{number: 29, name: "the account of a RootSync as an admin by a role one does not have", users: "nsadmin", line: "create rolebinding all --clusterrole=cluster-admin --serviceaccount=" + story.Syncs + ":root-reconciler-x -n {shop}", says: notHeld, absent: "rolebinding all -n {shop}"},
 	{number: 30, name: "the removal of a declared Namespace by its admin", users: "otherad", on: declares, line: "delete ns {declared} --wait=false", says: "forbidden"},
 }

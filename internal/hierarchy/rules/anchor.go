@@ -29,6 +29,10 @@ func (w World) Anchor(op Operation, namespace, name string, spec hncv1alpha2.Sub
 	if op == Update {
 		return w.anchorUpdate(namespace, name, spec)
 	}
+	return w.anchorCreate(namespace, name, spec)
+}
+
+func (w World) anchorCreate(namespace, name string, spec hncv1alpha2.SubnamespaceAnchorSpec) Verdict {
 	sub := w.Tree.Get(name)
 	switch {
 	case !w.managed(namespace):

@@ -36,15 +36,20 @@ func (w World) HierarchyConfiguration(namespace string, spec *hncv1alpha2.Hierar
 		return v
 	}
 	if spec.Parent == o.Parent {
-		if o.Subnamespace || slices.Equal(spec.Labels, o.Spec.Labels) { // those of a subnamespace are in its anchor
-			return allowed
-		}
-		return w.displaces(namespace, tree.SetConfig(namespace, spec))
+		return w.relabel(namespace, o, spec)
 	}
 	if v := w.place(namespace, spec); v.Denied != nil {
 		return v
 	}
 	return w.authorize(o.Parent, spec.Parent)
+}
+
+// relabel decides on a change that leaves the parent as it is.
+func (w World) relabel(namespace string, o *tree.Outcome, spec *hncv1alpha2.HierarchyConfigurationSpec) Verdict {
+	if o.Subnamespace || slices.Equal(spec.Labels, o.Spec.Labels) { // those of a subnamespace are in its anchor
+		return allowed
+	}
+	return w.displaces(namespace, tree.SetConfig(namespace, spec))
 }
 
 // stuck looks whether a namespace can have another parent at all.

@@ -30,13 +30,19 @@ func (e *Engine) facts(it *item) decide.Facts {
 	}
 	f.OutOfScope = !e.o.InScope(it.id, labels)
 	f.MayBeCopy = f.Seen == nil && !f.Looked && e.o.Copies(it.id, "")
-	if f.Seen != nil && f.Seen.InheritedFrom != "" && e.o.Copies(it.id, f.Seen.InheritedFrom) {
-		f.CopyOf = f.Seen.InheritedFrom
-	}
+	f.CopyOf = e.copyOf(it.id, f.Seen)
 	if f.Known {
 		it.unknown = time.Time{}
 	}
 	return f
+}
+
+// copyOf returns the namespace from which a hierarchy has copied an object; empty if it is no copy, whatever its label says.
+func (e *Engine) copyOf(id object.ID, seen *live.Seen) string {
+	if seen == nil || seen.InheritedFrom == "" || !e.o.Copies(id, seen.InheritedFrom) {
+		return ""
+	}
+	return seen.InheritedFrom
 }
 
 // declared says what is to be done about an object that is declared.
