@@ -42,7 +42,7 @@ func (r *rig) owned(name, user string) {
 }
 
 // Who may update a Namespace, by a role in it, has it below another by the annotation of a subnamespace, and would get the
-// copies of that. Or has it out of the tree of another.
+// copies of that; and has it out of its tree, to be rid of the copies.
 func TestMeet_anAnnotationTakesNoNamespaceIntoATree(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
@@ -69,7 +69,11 @@ func TestMeet_anAnnotationTakesNoNamespaceIntoATree(t *testing.T) {
 	r.Apply(binding("{shop}", "two", "admin", person("{owner}"), ""))
 	r.do("owner", "annotate namespace {mine} "+subnamespaceOf+"={shop}", "")
 	r.See("rolebinding admin -n {mine} -o name", "rolebinding.rbac.authorization.k8s.io/admin\n")
-	r.do("owner", "annotate namespace {mine} "+subnamespaceOf+"-", "")
+
+	// Without it the namespace does not leave the tree.
+	r.do("", "delete rolebinding two -n {shop}", "")
+	r.refused("owner", "annotate namespace {mine} "+subnamespaceOf+"-", "", `tree of the namespace "{shop}"`)
+	r.do("", "annotate namespace {mine} "+subnamespaceOf+"-", "")
 }
 
 // A namespace is an orphan, as its parent was deleted. A tenant of another creates a subnamespace of the parent's name, to be

@@ -15,10 +15,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/platform/cel"
 )
 
-// namespacesPolicy guards the labels that say whether a namespace is managed and where
-// it stands, and the annotation that says of which namespace it is a subnamespace, in every namespace, the excluded ones too: it prevents abuse. Only what a
-// request changes is judged, so that what is wrong already keeps nobody from writing
-// the rest, or from ending the namespace.
+// namespacesPolicy guards the labels that say whether a namespace is managed and where it stands, and the annotation that
+// says of which namespace it is a subnamespace, in every namespace, the excluded ones too: it prevents abuse. It judges only
+// what a request changes, so that what is wrong already keeps no user from writing the rest, or from ending the namespace.
 func namespacesPolicy(o PolicyOptions) admission.Policy {
 	const (
 		included, excluded = hncv1alpha2.LabelIncludedNamespace, hncv1alpha2.LabelExcludedNamespace
@@ -61,7 +60,7 @@ func namespacesPolicy(o PolicyOptions) admission.Policy {
 					Message:           "labels that say where a namespace stands cannot be changed",
 				},
 				{
-					Expression:        "!variables.moves || " + mayChangeTree("variables.becomes"),
+					Expression:        "!variables.moves || variables.becomes == '' || " + mayChangeTree("variables.becomes"),
 					MessageExpression: message(rules.TextNoRight, "variables.becomes"),
 					Message:           noRight,
 				},
@@ -111,11 +110,11 @@ func namespaceVariables(o PolicyOptions) []admissionregistrationv1.Variable {
 		{Name: "parent", Expression: "size(variables.nearest) > 0 ? variables.nearest[0].replace(" + suffix + ", '') : " +
 			"size(variables.above) > 0 ? variables.above[0].replace(" + suffix + ", '') : " +
 			annotation("oldObject", hncv1alpha2.AnnotationSubnamespaceOf)},
-		// Who may update one Namespace, by a role in it, takes it into the tree of another by the annotation of subnamespaces,
-		// and gets what is copied there. So that needs the rights of a change of the parent.
+		// A user who may update one Namespace, by a role in it, could move it into another tree by the annotation, and get what
+		// is copied there, or out of its own, and be rid of what is copied. So that needs the rights of a change of the parent.
 		{Name: "becomes", Expression: annotation("object", hncv1alpha2.AnnotationSubnamespaceOf)},
-		{Name: "moves", Expression: "variables.becomes != '' && (request.operation != 'UPDATE' || variables.becomes != " +
-			annotation("oldObject", hncv1alpha2.AnnotationSubnamespaceOf) + ")"},
+		{Name: "moves", Expression: "variables.becomes != (request.operation == 'UPDATE' ? " +
+			annotation("oldObject", hncv1alpha2.AnnotationSubnamespaceOf) + " : '')"},
 		// The root has the greatest number in its label; a longer one is greater.
 		{Name: "farthest", Expression: "variables.above.filter(k, variables.above.all(j, size(variables.before[j]) < size(variables.before[k]) || " +
 			"size(variables.before[j]) == size(variables.before[k]) && variables.before[j] <= variables.before[k]))"},
