@@ -6,6 +6,7 @@ package keep
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,30 +35,57 @@ func (k *Keeper) namespace(ctx context.Context, name string) error {
 	if p.DeletingCRD {
 		return k.letGo(ctx, p)
 	}
-	if patch := labelsPatch(p); patch != nil {
-		body, err := json.Marshal(patch)
-		if err != nil {
-			return fmt.Errorf("encode labels: %w", err)
-		}
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		err = k.o.Client.Patch(ctx, ns, client.RawPatch(types.MergePatchType, body), client.FieldOwner(fieldManager))
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("label the namespace: %w", err)
-		}
-		writes.WithLabelValues("namespace").Inc()
+	err := k.label(ctx, p)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return err
 	}
-	return k.hierarchy(ctx, p)
+	return errors.Join(err, k.hierarchy(ctx, p))
+}
+
+// label writes the labels and annotations that a namespace should have. Where a policy refuses those that users choose for
+// their subtrees, the others are written without them: they bound what users may do, and no user may hold them up.
+func (k *Keeper) label(ctx context.Context, p *world.NamespacePlan) error {
+	none := func(string) bool { return false }
+	all := labelsPatch(p, none, none)
+	err := k.patchLabels(ctx, p, all)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	others := labelsPatch(p, p.Settings.ManagedLabels().Has, p.Settings.ManagedAnnotations().Has)
+	if equality.Semantic.DeepEqual(others, all) {
+		return err
+	}
+	return errors.Join(err, k.patchLabels(ctx, p, others))
+}
+
+func (k *Keeper) patchLabels(ctx context.Context, p *world.NamespacePlan, patch map[string]any) error {
+	if patch == nil {
+		return nil
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encode labels: %w", err)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace.Name}}
+	err = k.o.Client.Patch(ctx, ns, client.RawPatch(types.MergePatchType, body), client.FieldOwner(fieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("label the namespace: %w", err)
+	}
+	writes.WithLabelValues("namespace").Inc()
+	return nil
 }
 
 // labelsPatch is a merge patch that gives a namespace the labels and annotations
-// that it should have; nil if it has them, or is being deleted.
-func labelsPatch(p *world.NamespacePlan) map[string]any {
+// that it should have, but for some keys; nil if it has them, or is being deleted.
+func labelsPatch(p *world.NamespacePlan, butLabels, butAnnotations func(key string) bool) map[string]any {
 	if p.Namespace.DeletionTimestamp != nil {
 		return nil
 	}
 	labels := difference(p.Namespace.Labels, marked(p), func(string) bool { return true })
 	managed := p.Settings.ManagedAnnotations()
 	annotations := difference(p.Namespace.Annotations, p.Outcome.Annotations, managed.Has)
+	maps.DeleteFunc(labels, func(key string, _ any) bool { return butLabels(key) })
+	maps.DeleteFunc(annotations, func(key string, _ any) bool { return butAnnotations(key) })
 	if len(labels)+len(annotations) == 0 {
 		return nil
 	}
