@@ -6,16 +6,19 @@ package marks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
+	"github.com/holdfast-dev/holdfast/internal/platform/uid"
 )
 
 // fieldManager owns the marks, and nothing else does.
@@ -108,8 +111,42 @@ func (w *Writer) WriteUnchanged(ctx context.Context, k inventory.Kind, o *metav1
 	return w.patch(ctx, k, o, o.ResourceVersion, s)
 }
 
-// patch writes to whatever version there is if it is given none.
+// errNoRoom is that an object carries its marks without what they say, because a user has filled its annotations.
+var errNoRoom = errors.New("its annotations leave no room for what its marks say; it carries them without")
+
+// patch writes to whatever version there is if it is given none. Where the annotations of the object have no room left, it
+// writes the labels alone, which policies decide by, and returns an error.
 func (w *Writer) patch(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, version string, s Set) (*metav1.PartialObjectMetadata, error) {
+	out, err := w.send(ctx, k, o, version, s)
+	if apierrors.IsInvalid(err) && !uid.Changed(err) && s.annotated() {
+		if _, err := w.send(ctx, k, o, version, s.silent()); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("mark %s/%s: %w", k.GroupResource(), o.Name, errNoRoom)
+	}
+	return out, err
+}
+
+// annotated reports whether a mark says anything beside its label.
+func (s Set) annotated() bool {
+	for _, m := range s {
+		if m.Detail != "" || m.Labels != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// silent returns the labels of the marks alone.
+func (s Set) silent() Set {
+	out := Set{}
+	for key, m := range s {
+		out[key] = Mark{Value: m.Value}
+	}
+	return out
+}
+
+func (w *Writer) send(ctx context.Context, k inventory.Kind, o *metav1.PartialObjectMetadata, version string, s Set) (*metav1.PartialObjectMetadata, error) {
 	labels, annotations := map[string]any{v1alpha1.MarkedLabel: nil}, map[string]any{}
 	for _, key := range v1alpha1.Marks {
 		labels[key], annotations[key] = nil, nil
