@@ -27,7 +27,7 @@ const (
 
 // byDefaultPolicies protect what a namespace declares: a Namespace with the label
 // itself, and in it the objects of the kinds that its annotation lists. What a
-// controller made is left to controllers. Changing the declaration needs the
+// controller made is left to controllers, and giving an object a controller needs the right to unprotect. Changing the declaration needs the
 // right to unprotect cluster-wide, as everything that protects a Namespace.
 func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 	label, always := cel.String(v1alpha1.ProtectByDefaultLabel), cel.String(v1alpha1.ProtectAlways)
@@ -40,21 +40,27 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 	objects := admission.Policy{
 		Name: byDefaultName,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: match(nil, rule("*", "*", admissionregistrationv1.Delete)),
+			MatchConstraints: match(nil, rule("*", "*", admissionregistrationv1.Delete), rule("*", "*/*", admissionregistrationv1.Update)),
 			// No match condition says this: in those namespaceObject is always null.
-			Variables: slices.Concat(identity(rules), []admissionregistrationv1.Variable{
+			Variables: slices.Concat(identity(rules), ownership(), []admissionregistrationv1.Variable{
+				admission.MayUnprotect(),
 				derived(),
 				word(),
 				{Name: "kinds", Expression: listed("namespaceObject") + ".split(',').map(k, k.trim())"},
 				{Name: "name", Expression: "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group)"},
+				{Name: "elsewhere", Expression: "namespaceObject == null || !(" + declared("namespaceObject") + ") || has(oldObject.metadata.deletionTimestamp) || !(variables.name in variables.kinds)"},
 			}),
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "namespaceObject == null || !(" + declared("namespaceObject") + ")" +
-					" || has(oldObject.metadata.deletionTimestamp) || !(variables.name in variables.kinds)" +
+				Expression: "request.operation != 'DELETE' || variables.elsewhere" +
 					" || variables.derived && variables.machine || variables.preempts || " + controlled("oldObject") + " || " + released,
 				MessageExpression: "variables.name + '/' + variables.word + ' is protected from deletion because its namespace declares that for its kind, by the annotation " +
 					v1alpha1.ProtectByDefaultLabel + ". To let this one object go for a while: kubectl holdfast override ask ' + variables.name + '/' + variables.word + ' -n ' + request.namespace + ' --reason WHY'",
 				Message: "this object is protected from deletion because its namespace declares that for its kind",
+			}, {
+				// Else whoever may edit the object could take it out of the protection.
+				Expression: "request.operation != 'UPDATE' || variables.elsewhere || variables.machine || !variables.gainsController || variables.mayUnprotect",
+				Message: "this object is protected from deletion because its namespace declares that for its kind, and what has a controller is not; naming one needs the RBAC verb \"" +
+					v1alpha1.UnprotectVerb + "\" on " + v1alpha1.UnprotectResource + "." + v1alpha1.GroupName,
 			}},
 		},
 	}

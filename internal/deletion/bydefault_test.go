@@ -106,6 +106,14 @@ func byDefaultRights(t *testing.T, e *testkit.Env) {
 			t.Errorf("an unrelated label by %s: %v", user, err)
 		}
 	}
+	// A controller takes an object out of the protection.
+	x := configMap(t, e, ns, "x")
+	control := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"nobody","uid":"nothing","controller":true}]}}`))
+	gomega.NewWithT(t).Eventually(func() error { return e.As(t, "editor").Patch(t.Context(), x.DeepCopy(), control, client.DryRunAll) }, "180s", "100ms").
+		Should(gomega.MatchError(gomega.ContainSubstring("what has a controller is not; naming one needs")))
+	if err := e.As(t, "tenant").Patch(t.Context(), x.DeepCopy(), control, client.DryRunAll); err != nil {
+		t.Errorf("a controller is named with the right in the namespace: %v", err)
+	}
 	for _, patch := range []client.Patch{declaration("annotations", `"secrets"`), declaration("labels", "null")} {
 		if err := e.As(t, "admin").Patch(t.Context(), namespace.DeepCopy(), patch); err != nil {
 			t.Errorf("with the right cluster-wide: %v", err)

@@ -83,9 +83,12 @@ var (
 
 const (
 	diffFixtures = 1200
-	// diffDetail is what the annotation of a mark says: nothing in it may be read.
-	diffDetail = `one (ask "Bob" or 'Ann', {target} {namespace} $1 \n), two`
 )
+
+// diffDetails are what the annotations of marks say: nothing in it may be read, and what could steer a terminal is not shown.
+var diffDetails = []string{
+	`one (ask "Bob" or 'Ann', {target} {namespace} $1 \n), two`, "one \x1b[2J two", "", "größer …", "one\ntwo", "one\u202etwo", "one\u200btwo\u2028",
+}
 
 // diffFixture is an object that a case can start from.
 type diffFixture struct {
@@ -132,7 +135,7 @@ func (f *diffFixture) mark(random *rand.Rand, name string) {
 		}
 		f.marks[key] = value
 		if detailed {
-			f.annotations[key] = diffDetail
+			f.annotations[key] = diffDetails[(len(name)+len(f.marks)+int(name[len(name)-1]))%len(diffDetails)]
 		}
 	}
 	f.marks[v1alpha1.MarkedLabel] = diffBindings[random.IntN(len(diffBindings))]

@@ -297,11 +297,11 @@ func TestDifferential_theSampleComesToEveryRule(t *testing.T) {
 			rules = append(rules, policy.RuleValue, policy.RuleValueStands, policy.RuleTooLate)
 		}
 		if k.Strict {
-			rules = append(rules, policy.RuleUnprotect, policy.RuleOwn)
+			rules = append(rules, policy.RuleUnprotect, policy.RuleOwn, policy.RuleControl)
 		}
 		switch k.Mark {
 		case policy.MarkProtection, policy.MarkWhileUsed:
-			rules = append(rules, policy.RuleOwn, policy.RuleRelabel)
+			rules = append(rules, policy.RuleOwn, policy.RuleControl, policy.RuleRelabel)
 		case policy.MarkContents:
 			rules = append(rules, policy.RuleUnchecked)
 		}

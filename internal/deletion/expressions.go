@@ -102,7 +102,7 @@ func operator() []admissionregistrationv1.Variable {
 	const ofController = "size(variables.controller) == 0 ? '' : variables.controller[0]."
 	in := ".namespace(oldObject.metadata.?namespace.orValue(''))"
 	return []admissionregistrationv1.Variable{
-		{Name: "controller", Expression: "oldObject.metadata.?ownerReferences.orValue([]).filter(o, o.?controller.orValue(false))"},
+		{Name: "controller", Expression: controllers("oldObject")},
 		{Name: "controllerGroup", Expression: ofController + "apiVersion.contains('/') ? variables.controller[0].apiVersion.split('/')[0] : ''"},
 		{Name: "controllerKind", Expression: ofController + "kind.lowerAscii()"},
 		{Name: "controllerResource", Expression: plural("variables.controllerKind")},
@@ -160,6 +160,16 @@ func controlled(object string) string {
 	return object + ".metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
 }
 
+// controllers is a CEL list of the owner reference to an object's controller; of none it is empty.
+func controllers(object string) string {
+	return object + ".metadata.?ownerReferences.orValue([]).filter(o, o.?controller.orValue(false))"
+}
+
+// groupOf is the group of an apiVersion.
+func groupOf(apiVersion string) string {
+	return "(" + apiVersion + ".contains('/') ? " + apiVersion + ".split('/')[0] : '')"
+}
+
 // word makes the variable word, the old object's name as one word of a shell: whoever names a Role could otherwise write
 // a second command into the one that a refusal recommends. A name that cannot be written so is left out.
 func word() admissionregistrationv1.Variable {
@@ -176,7 +186,7 @@ func messageExpression(k policy.Key, message string) string {
 	places := map[string]string{
 		policy.TargetPlace:    "request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group) + '/' + variables.word",
 		policy.NamespacePlace: "(has(oldObject.metadata.namespace) ? ' -n ' + oldObject.metadata.namespace : '')",
-		policy.DetailPlace:    "oldObject.metadata.?annotations[" + cel.String(k.Label) + "].orValue(" + labelValue("oldObject", k.Label) + ")",
+		policy.DetailPlace:    detail(k),
 		policy.WhilePlace:     "''",
 		policy.KeysPlace:      "variables.relabelled.join(', ')",
 	}
@@ -200,6 +210,13 @@ func messageExpression(k policy.Key, message string) string {
 		message = message[i+len(place):]
 	}
 	return strings.Join(parts, " + ")
+}
+
+// detail is what the annotation of a mark says. A user may write it until Holdfast writes it again, so a text that could
+// steer a terminal is left out.
+func detail(k policy.Key) string {
+	annotation := "oldObject.metadata.?annotations[" + cel.String(k.Label) + "].orValue('')"
+	return "(" + annotation + " != '' && " + annotation + ".matches(" + cel.String(text.PlainLine) + ") ? " + annotation + " : " + labelValue("oldObject", k.Label) + ")"
 }
 
 // released lets a deletion pass because of a DeletionOverride of the object, or

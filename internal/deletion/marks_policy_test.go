@@ -335,7 +335,7 @@ func TestMarks_aBindingDoesNotOverwriteOne(t *testing.T) {
 			refusedMark(t, "a binding that sets", bind(t, c, binding(ns, "p", map[string]string{v1alpha1.ProtectedByMark: value}), legacy))
 		}
 	}
-	if err := bind(t, c, binding(ns, "p", map[string]string{"app": "web"}), false); err != nil {
+	if err := bind(t, c, binding(ns, "p", map[string]string{corev1.LabelTopologyZone: "a"}), false); err != nil {
 		t.Errorf("a binding without marks: %v", err)
 	}
 	if got := label(t, e, v1alpha1.ProtectedByMark, "pod", "p", "-n", ns)(); got != ns {

@@ -51,6 +51,9 @@ func Policies(o PolicyOptions) []admission.Policy {
 		case policy.MarkContents:
 			out = append(out, uncheckedPolicy(k))
 		}
+		if k.Mark == policy.MarkProtection {
+			out = append(out, bindSelectedPolicy(rules, k))
+		}
 		if k.Mark != "" {
 			continue // package marks sees to it that nobody else writes it
 		}
@@ -96,7 +99,8 @@ func deletePolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			markValue("oldObject", v1alpha1.OverrideContentsMark)+" != ''",
 			namespaceReleased,
 			"request.?options.?propagationPolicy.orValue('') == 'Orphan' && !(variables.kind in "+resources(policy.NotOrphaned)+")",
-			unchecked("oldObject")+" && variables.mayUnprotect",
+			// A volume is unprotected cluster-wide, and not by who may unprotect in the namespace of its claim.
+			unchecked("oldObject")+" && !(variables.kind in "+resources([]schema.GroupResource{policy.Claims})+") && variables.mayUnprotect",
 		)
 	case policy.MarkWhileUsed:
 		variables = append(variables, used(), admission.MayUnprotect())
@@ -174,13 +178,14 @@ func unprotectPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 					Message:           "the label " + k.Label + " protects this object from deletion, and taking it away is a right of its own",
 				},
 				ownValidation(k),
+				controlValidation(k, "!(variables.kind in "+derivedKinds(false)+") && !(variables.kind in "+resources(policy.DataKinds)+")"),
 			},
 		},
 	}
 }
 
-// selectedPolicy keeps what a protection selects from an owner with which the garbage collector would delete it, and from
-// other labels, with which the protection would not select it.
+// selectedPolicy keeps what a protection selects from an owner with which the garbage collector would delete it, from
+// a controller whose operator could, and from other labels, with which the protection would not select it.
 func selectedPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 	return admission.Policy{
 		Name: k.PolicyName(policy.RuleOwn),
@@ -198,6 +203,7 @@ func selectedPolicy(rules policy.Rules, k policy.Key) admission.Policy {
 			}, ownership()),
 			Validations: []admissionregistrationv1.Validation{
 				ownValidation(k),
+				controlValidation(k, "variables.kind in "+resources(policy.ReplaceableKinds)),
 				{
 					Expression: "variables.free || size(variables.relabelled) == 0 || " +
 						"variables.machine && (variables.kind == '/nodes' || variables.derived) || variables.mayUnprotect",
@@ -242,6 +248,12 @@ func ownership() []admissionregistrationv1.Variable {
 			"oldObject.metadata.?ownerReferences.orValue([]).exists(o, " +
 			"o.uid == n.uid && o.name == n.name && o.kind == n.kind && o.apiVersion == n.apiVersion && " +
 			"(o.?controller.orValue(false) || !n.?controller.orValue(false))))"},
+		{Name: "controllerBefore", Expression: controllers("oldObject")},
+		{Name: "controllerAfter", Expression: controllers("object")},
+		{Name: "gainsController", Expression: "size(variables.controllerAfter) > 0 && (size(variables.controllerBefore) == 0 || " +
+			"variables.controllerAfter[0].kind != variables.controllerBefore[0].kind || " +
+			"variables.controllerAfter[0].name != variables.controllerBefore[0].name || " +
+			groupOf("variables.controllerAfter[0].apiVersion") + " != " + groupOf("variables.controllerBefore[0].apiVersion") + ")"},
 	}
 }
 
@@ -252,6 +264,15 @@ func ownValidation(k policy.Key) admissionregistrationv1.Validation {
 		Expression: "variables.free || !(variables.kind in " + derivedKinds(false) + ") || variables.machine || " +
 			"!variables.gainsOwner || variables.mayUnprotect",
 		Message: k.OwnMessage(),
+	}
+}
+
+// controlValidation refuses another controller for a kind of which an operator may take protection away.
+func controlValidation(k policy.Key, kinds string) admissionregistrationv1.Validation {
+	return admissionregistrationv1.Validation{
+		Expression:        "variables.free || !(" + kinds + ") || variables.machine || !variables.gainsController || variables.mayUnprotect",
+		MessageExpression: messageExpression(k, k.ControlMessage()),
+		Message:           "the label " + k.Label + " protects this object from deletion, and naming another controller, whose operator it does not bind, is a right of its own",
 	}
 }
 
@@ -267,6 +288,28 @@ func bindPolicy(k policy.Key) admission.Policy {
 			Variables: []admissionregistrationv1.Variable{value("new", "object", k.Label), admission.MayUnprotect()},
 			Validations: []admissionregistrationv1.Validation{{
 				Expression: "variables.new == " + cel.String(v1alpha1.ProtectAlways) + " || variables.mayUnprotect",
+				Message:    k.BindMessage(),
+			}},
+		},
+	}
+}
+
+// bindSelectedPolicy watches all Bindings: their labels may be those by which a protection selects the pod, which the
+// policy does not see.
+func bindSelectedPolicy(rules policy.Rules, k policy.Key) admission.Policy {
+	passes := []string{"k in " + cel.Strings(rules.BoundElsewhere())}
+	for _, domain := range policy.TopologyDomains {
+		passes = append(passes, "k.startsWith("+cel.String(domain)+")")
+	}
+	return admission.Policy{
+		Name: k.PolicyName(policy.RuleBind),
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: match(nil,
+				rule("", "pods/binding", admissionregistrationv1.Create),
+				rule("", "bindings", admissionregistrationv1.Create)),
+			Variables: []admissionregistrationv1.Variable{admission.MayUnprotect()},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "object.metadata.?labels.orValue({}).all(k, " + strings.Join(passes, " || ") + ") || variables.mayUnprotect",
 				Message:    k.BindMessage(),
 			}},
 		},

@@ -4,6 +4,7 @@
 package deletion_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -216,7 +217,7 @@ func TestUnprotect_bindingNeedsTheRight(t *testing.T) {
 			if !apierrors.IsForbidden(err) {
 				t.Errorf("binding %s with the value %q: got %v, want a 403", name, value, err)
 			}
-			binding.Labels = map[string]string{"app": "web"}
+			binding.Labels = map[string]string{corev1.LabelTopologyZone: "a"}
 			if err := bind(t, e.As(t, editor), binding, legacy); err != nil {
 				t.Errorf("binding %s without the label: %v", name, err)
 			}
@@ -262,8 +263,16 @@ func TestUnprotect_anOwnerThatDoesNotExist(t *testing.T) {
 	}
 	mustStand(t, e, pod)
 
-	// Elsewhere the garbage collector is refused like everybody else.
+	// Elsewhere the garbage collector is refused like everybody else, and a controller may have an operator.
 	cm := configMap(t, e, ns, "x", strict+"=Always")
+	if err := c.Patch(t.Context(), cm.DeepCopy(), owner); !apierrors.IsForbidden(err) {
+		t.Errorf("a ConfigMap gains a controller: got %v, want a 403", err)
+	}
+	text, err := owner.Data(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner = client.RawPatch(owner.Type(), bytes.ReplaceAll(text, []byte(`"controller":true`), []byte(`"controller":false`)))
 	if err := c.Patch(t.Context(), cm, owner); err != nil {
 		t.Fatalf("a ConfigMap may gain an owner: %v", err)
 	}

@@ -174,6 +174,7 @@ func requests() []request {
 			name: "write a ServiceAccountTemplate with a mistake", by: "serviceaccounttemplate.holdfast.dev", always: true,
 			do: create("{apiVersion: holdfast.dev/v1alpha1, kind: ServiceAccountTemplate, metadata: {name: a}, spec: {source: {group: example.com, kind: Shop}, accounts: [{id: a, name: x, enabled: 'nonsense('}]}}"),
 		},
+		{name: "bind a label away by which a pod may be selected", by: "holdfast-deletion-protection-bind", do: binds("app")},
 		{name: "delete what nobody protects", do: remove("v1", "ConfigMap", observed, "free")},
 		{name: "evict a pod that may go", do: evicts("selected")},
 		{name: "make a namespace", do: create("{apiVersion: v1, kind: Namespace, metadata: {name: another}}")},

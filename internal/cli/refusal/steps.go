@@ -121,6 +121,8 @@ func (r *Refusal) deletion(a About) []string {
 	switch {
 	case strings.HasPrefix(r.Name, "holdfast-deletion-protection-") && strings.HasSuffix(r.Name, "-unprotect"):
 		return []string{"leave the labels and the owners that the message is about as they are", "or ask for the RBAC verb " + right}
+	case strings.HasPrefix(r.Name, "holdfast-deletion-protection-") && strings.HasSuffix(r.Name, "-bind"):
+		return []string{"bind the pod without labels", "or ask for the RBAC verb " + right}
 	case strings.HasSuffix(r.Name, "-unchecked"):
 		return []string{"ask for the RBAC verb " + right + ", cluster-wide"}
 	case strings.HasSuffix(r.Name, "-unprotect"), strings.HasSuffix(r.Name, "-bind"):

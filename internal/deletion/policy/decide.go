@@ -5,6 +5,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,9 @@ const (
 	// RuleOwn refuses to give a protected derived object a new owner, because
 	// the garbage collector deletes it when that owner does not exist.
 	RuleOwn Rule = "own"
+	// RuleControl refuses to give a protected object another controller, because the
+	// operator of a controller may take protection away.
+	RuleControl Rule = "control"
 	// RuleRelabel refuses to take an object out of the protections that select it
 	// by its labels, without the right to unprotect.
 	RuleRelabel Rule = "relabel"
@@ -31,7 +35,8 @@ const (
 	// without the look at its objects, which would all be deleted.
 	RuleUnchecked Rule = "unchecked"
 	// RuleBind refuses to take protection away by binding a pod to a node,
-	// which overwrites the pod's labels.
+	// which overwrites the pod's labels: one that protects it, or one by which
+	// a protection may select it.
 	RuleBind Rule = "bind"
 	// RuleValue refuses a label value that means nothing.
 	RuleValue Rule = "value"
@@ -52,7 +57,7 @@ func (k Key) PolicyName(r Rule) string {
 	switch r {
 	case RuleDelete:
 		return name
-	case RuleOwn, RuleRelabel: // further validations of the policy against unprotecting
+	case RuleOwn, RuleControl, RuleRelabel: // further validations of the policy against unprotecting
 		return name + "-" + string(RuleUnprotect)
 	case RuleTooLate:
 		return name + "-" + string(RuleValueStands)
@@ -99,7 +104,7 @@ func (r Rules) decideKey(k Key, req Request) []Finding {
 	case k.Mark == MarkContents:
 		return onUnchecked(k, req)
 	case k.Mark != "":
-		return slices.Concat(r.onOwn(k, req), r.onRelabel(k, req))
+		return slices.Concat(r.onOwn(k, req), r.onRelabel(k, req), r.onBindSelected(k, req))
 	case req.Operation == admissionv1.Update:
 		return slices.Concat(r.onUpdate(k, req), onValue(k, req))
 	case req.Operation == admissionv1.Create:
@@ -154,16 +159,23 @@ func (r Rules) onUpdate(k Key, req Request) []Finding {
 	return append(found, r.onOwn(k, req)...)
 }
 
-// onOwn refuses to give what is protected an owner with which it would be deleted.
+// onOwn refuses to give what is protected an owner with which it would be deleted, or a controller whose operator could
+// take the protection away.
 func (r Rules) onOwn(k Key, req Request) []Finding {
 	if req.Operation != admissionv1.Update || k.Mark == MarkContents || !k.protects(req.Resource, req.OldObject) ||
-		terminating(req.OldObject) || req.MayUnprotect {
+		terminating(req.OldObject) || req.MayUnprotect || r.machine(req) {
 		return nil
 	}
-	if _, ok := derivedKind(req.Resource); !ok || r.machine(req) || !gainsOwner(req) {
+	if _, ok := derivedKind(req.Resource); ok {
+		if gainsOwner(req) {
+			return []Finding{{Rule: RuleOwn, Key: k, Message: k.OwnMessage()}}
+		}
 		return nil
 	}
-	return []Finding{{Rule: RuleOwn, Key: k, Message: k.OwnMessage()}}
+	if k.yieldsToOperator(req.Resource) && gainsController(req) {
+		return []Finding{{Rule: RuleControl, Key: k, Message: k.render(k.ControlMessage(), req)}}
+	}
+	return nil
 }
 
 // letsPass says whether there is a way past the protection that leaves it in
@@ -174,7 +186,8 @@ func (k Key) letsPass(req Request) bool {
 	case MarkContents:
 		return v1alpha1.MarkOf(o, v1alpha1.OverrideContentsMark) != "" ||
 			req.Released ||
-			req.MayUnprotect && passesUnlooked(o) ||
+			// A volume is unprotected cluster-wide, and not by who may unprotect in the namespace of its claim.
+			req.MayUnprotect && passesUnlooked(o) && req.Resource != Claims ||
 			req.Orphans && !slices.Contains(NotOrphaned, req.Resource)
 	case MarkProtection, MarkWhileUsed:
 		if req.MayBypass[k.Mark] {
@@ -209,6 +222,31 @@ func gainsOwner(req Request) bool {
 	})
 }
 
+// gainsController says whether an update names a controller that the object did not have. The same custom resource may
+// have another UID, or its group another version.
+func gainsController(req Request) bool {
+	if req.Object == nil {
+		return false
+	}
+	after, before := metav1.GetControllerOfNoCopy(req.Object), metav1.GetControllerOfNoCopy(req.OldObject)
+	switch {
+	case after == nil:
+		return false
+	case before == nil:
+		return true
+	}
+	return after.Kind != before.Kind || after.Name != before.Name || groupOf(after.APIVersion) != groupOf(before.APIVersion)
+}
+
+// groupOf is the group of an apiVersion that the API server has validated.
+func groupOf(apiVersion string) string {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		return ""
+	}
+	return group
+}
+
 func onBind(k Key, req Request) []Finding {
 	if !k.Strict || req.MayUnprotect || !isBinding(req) {
 		return nil
@@ -218,6 +256,36 @@ func onBind(k Key, req Request) []Finding {
 		return nil
 	}
 	return []Finding{{Rule: RuleBind, Key: k, Message: k.BindMessage()}}
+}
+
+// TopologyDomains are the domains of labels that the API server copies from a Node to a Binding.
+var TopologyDomains = []string{"topology.kubernetes.io/", "topology.k8s.io/"}
+
+// onBindSelected refuses any other label of a Binding, which overwrites one by which a protection may select the pod: the
+// policy sees the Binding and not the pod.
+func (r Rules) onBindSelected(k Key, req Request) []Finding {
+	if k.Mark != MarkProtection || req.Operation != admissionv1.Create || req.MayUnprotect || !isBinding(req) {
+		return nil
+	}
+	guarded := r.BoundElsewhere()
+	for key := range labels(req.Object) {
+		ofTopology := slices.ContainsFunc(TopologyDomains, func(domain string) bool { return strings.HasPrefix(key, domain) })
+		if !ofTopology && !slices.Contains(guarded, key) {
+			return []Finding{{Rule: RuleBind, Key: k, Message: k.BindMessage()}}
+		}
+	}
+	return nil
+}
+
+// BoundElsewhere are the labels of a Binding for which there are policies of their own.
+func (r Rules) BoundElsewhere() []string {
+	out := append(slices.Clone(v1alpha1.Marks), v1alpha1.MarkedLabel)
+	for _, k := range r.Keys {
+		if k.Strict {
+			out = append(out, k.Label)
+		}
+	}
+	return out
 }
 
 func isBinding(req Request) bool {

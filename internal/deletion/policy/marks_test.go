@@ -76,6 +76,7 @@ func TestDecide_marksRefuseDeletion(t *testing.T) {
 		{name: "who may unprotect does not bypass", req: Request{OldObject: object(byMark), MayUnprotect: true}, want: "delete protection"},
 
 		{name: "unchecked, with the name and the right, contents do not hold", req: Request{OldObject: annotated(object(holdsMark), unchecked, "web"), MayUnprotect: true}},
+		{name: "unchecked, a claim keeps its volume, which is not in its namespace", resource: "persistentvolumeclaims", req: Request{OldObject: annotated(object(holdsMark), unchecked, "web"), MayUnprotect: true}, want: "delete contents"},
 		{name: "unchecked without the right they do", req: Request{OldObject: annotated(object(holdsMark), unchecked, "web")}, want: "delete contents"},
 		{name: "unchecked with another name they do", req: Request{OldObject: annotated(object(holdsMark), unchecked, "shop"), MayUnprotect: true}, want: "delete contents"},
 		{name: "the right alone does not delete contents", req: Request{OldObject: object(holdsMark), MayUnprotect: true}, want: "delete contents"},

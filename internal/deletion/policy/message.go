@@ -92,8 +92,17 @@ func (k Key) OwnMessage() string {
 	return "the label " + k.Label + " protects this object from deletion, and it would be deleted together with the owner that is added or changed; that needs " + needsVerb
 }
 
+// ControlMessage is the text of RuleControl, with places for the object.
+func (k Key) ControlMessage() string {
+	return "the label " + k.Label + " protects " + TargetPlace + " from deletion, which does not bind the operator of its controller; naming another controller needs " + needsVerb
+}
+
 // BindMessage is the text of RuleBind.
 func (k Key) BindMessage() string {
+	if k.Mark != "" {
+		return "a binding's labels overwrite those of its pod, by which a ResourceDeletionProtection may select it; labels other than " +
+			strings.Join(TopologyDomains, "… and ") + "… need " + needsVerb
+	}
 	return "a binding that carries the label " + k.Label + " overwrites the pod's protection from deletion; that needs " + needsVerb
 }
 
@@ -128,8 +137,8 @@ func (k Key) render(message string, req Request) string {
 	if k.effect(req.Resource, k.Value(o)) == protectedWhileUsed {
 		while = WhileUsed
 	}
-	detail, ok := o.Annotations[k.Label]
-	if !ok {
+	detail := o.Annotations[k.Label]
+	if detail == "" || !text.IsPlainLine(detail) {
 		detail = o.Labels[k.Label]
 	}
 	target := req.Resource.String() + "/" + word(o.Name)

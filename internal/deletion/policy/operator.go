@@ -51,6 +51,15 @@ func replaceable(r schema.GroupResource) bool {
 	return isDerived || slices.Contains(ReplaceableKinds, r)
 }
 
+// yieldsToOperator reports whether an operator of an object of a kind could delete it, or take the label off it. Of
+// DerivedKinds RuleOwn refuses any new owner.
+func (k Key) yieldsToOperator(r schema.GroupResource) bool {
+	if k.Mark != "" {
+		return slices.Contains(ReplaceableKinds, r)
+	}
+	return !slices.Contains(DataKinds, r)
+}
+
 // Plurals are the rules for kinds whose plural does not just end in "s"; the first rule whose Ending matches applies. A
 // policy cannot look up the resource of a kind, so it derives the resource.
 var Plurals = []struct {

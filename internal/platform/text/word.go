@@ -14,6 +14,14 @@ import (
 // are plain; those of Roles and their bindings may have any character but / and %.
 const PlainWord = `^[A-Za-z0-9_.:@/-]+$`
 
+// PlainLine is the pattern of texts that IsPlainLine accepts.
+const PlainLine = `^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\x{FFFD}]*$`
+
+// IsPlainLine reports whether a text is one line that Harmless leaves as it is.
+func IsPlainLine(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r == '\n' || r == '\t' || steers(r) })
+}
+
 // Word is a name that others have chosen, as one word of a shell's command in one line: the command does what it says when
 // it is copied, and the name neither steers a terminal nor looks like another line.
 func Word(name string) string {
