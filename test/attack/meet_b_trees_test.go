@@ -69,7 +69,7 @@ func TestMeet_managedLabelsAndSelectors(t *testing.T) {
 	if after := r.state("ns {child}"); after.Labels[r.Long(tier)] != "kept" || after.Labels[v1alpha1.ProtectedByMark] != before.Labels[v1alpha1.ProtectedByMark] {
 		t.Errorf("got %v", after.Labels)
 	}
-	// 34: the anchor deleted, with which the subnamespace would go. 35: a tree that does not have it any more.
+	// 34: the anchor deleted, with which the subnamespace would go.
 	r.denied("is protected from deletion by ResourceDeletionProtection {tier}", "{nsadmin}", "delete subns {child} -n {shop}")
 	r.refusesPrivilegedPods()
 }
