@@ -25,10 +25,9 @@ const (
 	byDefaultNamespaceName = "holdfast-deletion-default-namespace"
 )
 
-// byDefaultPolicies protect what a namespace declares: a Namespace with the label
-// itself, and in it the objects of the kinds that its annotation lists. What a
-// controller made is left to controllers, and giving an object a controller needs the right to unprotect. Changing the declaration needs the
-// right to unprotect cluster-wide, as everything that protects a Namespace.
+// byDefaultPolicies protect what a namespace declares: a Namespace with the label itself, and in it the objects of the kinds
+// that its annotation lists. What a controller made is left to controllers, and giving an object a controller needs the right
+// to unprotect. Changing the declaration needs that right cluster-wide, as everything that protects a Namespace.
 func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 	label, always := cel.String(v1alpha1.ProtectByDefaultLabel), cel.String(v1alpha1.ProtectAlways)
 	declared := func(object string) string {
