@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/namespaces"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/plan"
@@ -28,21 +29,25 @@ func (s *Syncer) standingOf(who object.Sync) func(object.ID) object.Standing {
 	}
 }
 
-// usersFor returns who else uses a Namespace, or the kind that a CRD defines; open says that this is not known yet.
-func (s *Syncer) usersFor(sync object.Sync) func(object.ID) (users []string, open bool) {
-	return func(id object.ID) ([]string, bool) {
+// usersFor returns who else uses a Namespace, or the kind that a CRD defines.
+func (s *Syncer) usersFor(sync object.Sync) func(object.ID) apply.Use {
+	return func(id object.ID) apply.Use {
 		if !id.IsNamespace() {
-			return s.usersOfCRD(id, sync)
+			users, open := s.usersOfCRD(id, sync)
+			return apply.Use{By: users, Open: open}
 		}
 		ruling, err := s.spaces.ruling(s.base, id.Name)
 		if err != nil {
-			return []string{"others, perhaps: " + err.Error()}, false
+			return apply.Use{By: []string{"others, perhaps: " + err.Error()}}
 		}
-		fate, users, open := ruling.FateOf(sync)
-		if fate != namespaces.Keep {
-			return nil, false
+		switch fate, users, open := ruling.FateOf(sync); fate {
+		case namespaces.Keep:
+			return apply.Use{By: users, Open: open}
+		case namespaces.LetGo:
+			return apply.Use{KeptBy: users}
+		default:
+			return apply.Use{}
 		}
-		return users, open
 	}
 }
 

@@ -55,18 +55,18 @@ var meets = []scenario{
 		r.See("ns {ends} -o jsonpath={.status.phase}", "Active")
 		r.Expect(r.claims("{ends}") + r.get("ns {ends} -o jsonpath={.metadata.annotations}")).NotTo(gomega.ContainSubstring("subnamespace"))
 	}},
-	{44, "a RootSync that has taken over a subnamespace is removed, and says why it stays", func(r *rig) {
+	{44, "a RootSync that has taken over a subnamespace is removed, and leaves it to its anchor", func(r *rig) {
 		r.ApplyAs("{nsadmin}", anchor("{shop}", "{taken}"))
 		r.See("ns {taken} -o name", "namespace/{taken}\n")
 		r.Synced("takes", r.Commit("takes", ns("{taken}")+cm("{taken}", "x")))
+		before := r.state("ns {taken}")
 		r.do("", "annotate rootsync {takes} -n "+story.Syncs+" configsync.gke.io/deletion-propagation-policy=Foreground", "")
-		r.do("", "delete rootsync {takes} -n "+story.Syncs+" --wait=false", "")
-		r.See("configmap x -n {taken} -o name", "")
-		r.Eventually(func() string {
-			return r.get(`rootsync {takes} -n ` + story.Syncs + ` -o jsonpath={.status.conditions[?(@.type=="ReconcilerFinalizerFailure")].errors[*].errorMessage}`)
-		}, story.Patience, story.Slower).Should(gomega.ContainSubstring(r.Long("namespace still in use: {taken}, by anchor/{shop} (subnamespace)")))
-		r.do("", "annotate namespace {taken} "+subnamespaceOf+"-", "")
-		r.See("rootsync {takes} -n "+story.Syncs+" -o name", "")
+		r.do("", "delete rootsync {takes} -n "+story.Syncs, "")
+		r.Expect(r.get("configmap x -n {taken} -o name")).To(gomega.BeEmpty())
+		r.Expect(r.state("ns {taken}").UID).To(gomega.Equal(before.UID))
+		r.Expect(r.get(`ns {taken} -o jsonpath={.metadata.annotations.configsync\.gke\.io/manager}{.metadata.deletionTimestamp}`)).To(gomega.BeEmpty())
+		r.Eventually(func() string { return r.claims("{taken}") }, story.Patience, story.Slower).ShouldNot(gomega.ContainSubstring("rootsync"))
+		r.See("subns {taken} -n {shop} -o jsonpath={.status.status}", "Ok")
 	}},
 	{45, "an anchor of a namespace that a RootSync has taken over is deleted", func(r *rig) {
 		r.ApplyAs("{nsadmin}", anchor("{shop}", "{stays}"))

@@ -97,7 +97,8 @@ func (l *look) pruning(id object.ID, there bool, seen func(*decide.Facts), neede
 	if there {
 		seen(&f)
 	}
-	g := decide.Going{Inventoried: true, InUse: l.spaces.inUse(id), Needed: needed}
+	g := decide.Going{Inventoried: true, Needed: needed}
+	g.InUse, g.KeptBy = l.spaces.inUse(id)
 	v := decide.Undeclared(f, g)
 	p := &Pruning{Action: v.Action, Why: v.Why}
 	switch {

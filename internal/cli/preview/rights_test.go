@@ -47,7 +47,8 @@ func TestJudge_byRights(t *testing.T) {
 			if id.Kind == "CustomResourceDefinition" {
 				of = id
 			}
-			if diff := cmp.Diff(tt.stay, s.inUse(of)); diff != "" {
+			stays, _ := s.inUse(of)
+			if diff := cmp.Diff(tt.stay, stays); diff != "" {
 				t.Errorf("why it stays (-want +got)\n%s", diff)
 			}
 		})

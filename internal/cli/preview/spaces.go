@@ -5,6 +5,7 @@ package preview
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -163,26 +164,28 @@ func (s *spaces) missing(namespace string) (why string, made bool) {
 	return "namespace " + namespace + " is not there, and this RootSync does not make it", false
 }
 
-// inUse says why a Namespace, or a CustomResourceDefinition, has to stay.
-func (s *spaces) inUse(id object.ID) string {
+// inUse says why a Namespace, or a CustomResourceDefinition, has to stay, and who keeps it otherwise.
+func (s *spaces) inUse(id object.ID) (why, keptBy string) {
 	switch {
 	case plan.IsCRD(id):
 		gk := s.in.Kinds.definedBy(id)
 		if gk.Kind == "" {
-			return ""
+			return "", ""
 		}
-		return plan.StillInUse(id, false, s.in.users(gk))
+		return plan.StillInUse(id, false, s.in.users(gk)), ""
 	case !id.IsNamespace():
-		return ""
+		return "", ""
 	case s.withheld[id.Name] != nil:
-		return plan.StillInUse(id, false, []string{"nobody knows whom: " + s.withheld[id.Name].Error()})
+		return plan.StillInUse(id, false, []string{"nobody knows whom: " + s.withheld[id.Name].Error()}), ""
 	}
 	own := slices.ContainsFunc(s.in.Declared, func(d object.Declared) bool { return d.Object.GetNamespace() == id.Name })
-	fate, users, _ := s.rulings[id.Name].FateOf(s.in.Sync)
-	if fate != namespaces.Keep {
-		users = nil
+	switch fate, users, _ := s.rulings[id.Name].FateOf(s.in.Sync); {
+	case fate == namespaces.Keep:
+		return plan.StillInUse(id, own, users), ""
+	case fate == namespaces.LetGo && !own:
+		return "", strings.Join(users, ", ")
 	}
-	return plan.StillInUse(id, own, users)
+	return plan.StillInUse(id, own, nil), ""
 }
 
 // along says whether an object is a namespace that was made along the way, of which the

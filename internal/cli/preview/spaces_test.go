@@ -127,7 +127,7 @@ func TestJudge(t *testing.T) {
 			name: "it does not declare one any more that another claims", has: "n", others: "n/b", owner: "old", claims: true,
 			space: `holdfast.dev/claims: "of u, implicit rootsync/config-management-system/old 2026-11-01T00:00:00Z, declared rootsync/config-management-system/shop 2026-11-05T00:00:00Z"`,
 		},
-		{name: "it does not declare one any more that an anchor made", has: "n", space: "hnc.x-k8s.io/subnamespace-of: acme", stay: "namespace still in use: n, by anchor/acme (subnamespace)"},
+		{name: "it does not declare one any more that an anchor made", has: "n", space: "hnc.x-k8s.io/subnamespace-of: acme", stay: "kept by anchor/acme (subnamespace)"},
 		{name: "nobody may look", declares: "n/a", space: "unread", stay: "namespace still in use: n"},
 	}
 	for _, tt := range tests {
@@ -147,7 +147,11 @@ func TestJudge(t *testing.T) {
 				claims        bool
 			}
 			want := answer{tt.owner, tt.made, tt.missing, tt.stay, tt.claims}
-			got := answer{s.owner(object.NamespaceID("n"), true), slices.Contains(s.made, "n"), missing, s.inUse(object.NamespaceID("n")), len(s.claims()) > 0}
+			stays, keptBy := s.inUse(object.NamespaceID("n"))
+			if keptBy != "" {
+				stays = "kept by " + keptBy
+			}
+			got := answer{s.owner(object.NamespaceID("n"), true), slices.Contains(s.made, "n"), missing, stays, len(s.claims()) > 0}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -158,8 +162,8 @@ func TestJudge(t *testing.T) {
 func TestJudge_unreadable(t *testing.T) {
 	t.Parallel()
 	s := inputOf(t, "n", "", "").judge(map[string]space{"n": namespaceOf(t, `holdfast.dev/claims: "of u, x"`)})
-	if s.withheld["n"] == nil || !strings.Contains(s.inUse(object.NamespaceID("n")), "nobody knows whom") {
-		t.Errorf("got %v, %q", s.withheld, s.inUse(object.NamespaceID("n")))
+	if why, _ := s.inUse(object.NamespaceID("n")); s.withheld["n"] == nil || !strings.Contains(why, "nobody knows whom") {
+		t.Errorf("got %v, %q", s.withheld, why)
 	}
 	l := &look{Input: s.in, spaces: s}
 	if diff := cmp.Diff([]schema.GroupKind{{Kind: "Namespace"}}, l.held()); diff != "" {
@@ -202,10 +206,11 @@ func TestInUse_definition(t *testing.T) {
 	in := inputOf(t, "", "widgets.acme.dev", "")
 	in.Others[0].Has[object.ID{Group: "acme.dev", Kind: "Widget", Name: "w"}] = true
 	s := in.judge(nil)
-	if diff := cmp.Diff("kind still in use: widgets.acme.dev, by RootSync old", s.inUse(in.Inventory[0])); diff != "" {
+	why, _ := s.inUse(in.Inventory[0])
+	if diff := cmp.Diff("kind still in use: widgets.acme.dev, by RootSync old", why); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := s.inUse(ids("gone.acme.dev")[0]); got != "" {
+	if got, _ := s.inUse(ids("gone.acme.dev")[0]); got != "" {
 		t.Errorf("one that is not served: got %q", got)
 	}
 	if diff := cmp.Diff([]schema.GroupKind{{Group: "acme.dev", Kind: "Widget"}}, in.Kinds.Defines(in.Inventory)); diff != "" {

@@ -111,7 +111,9 @@ func (l *look) undeclared(ctx context.Context, g going, needed string) Change {
 	if g.have != nil {
 		f.Seen = live.Of(g.id, g.have)
 	}
-	v := decide.Undeclared(f, decide.Going{Inventoried: true, InUse: l.spaces.inUse(g.id), Needed: needed})
+	going := decide.Going{Inventoried: true, Needed: needed}
+	going.InUse, going.KeptBy = l.spaces.inUse(g.id)
+	v := decide.Undeclared(f, going)
 	switch v.Action {
 	case decide.Delete:
 		return l.remove(ctx, g, v.Why, as)

@@ -72,7 +72,7 @@ func New(o Options) *Engine {
 		o.Forbidden = func(object.ID) {}
 	}
 	if o.InUse == nil {
-		o.InUse = func(object.ID) ([]string, bool) { return nil, false }
+		o.InUse = func(object.ID) Use { return Use{} }
 	}
 	if o.InScope == nil {
 		o.InScope = func(object.ID, map[string]string) bool { return true }

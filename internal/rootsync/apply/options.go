@@ -35,6 +35,14 @@ const (
 // Options of an Engine. Functions are called from several goroutines and under the lock
 // of the Engine: they must not block, nor call the Engine, and whoever calls the Engine
 // must not hold a lock that they take.
+// Use is who else uses a Namespace, or the kind of a CustomResourceDefinition, for people.
+type Use struct {
+	// By are those for whom it stays as it is, and KeptBy those who go on with it once the RootSync lets it go.
+	By, KeptBy []string
+	// Open reports that By is not known yet.
+	Open bool
+}
+
 type Options struct {
 	Sync object.Sync
 	// Client acts as the RootSync does, and Inventory as what may write its
@@ -63,9 +71,8 @@ type Options struct {
 	// is empty, from any: then it is looked for before it is created, since copies have no label by which they are seen. Nil
 	// stands for nowhere.
 	Copies func(id object.ID, from string) bool
-	// InUse returns who else uses a Namespace, or the kind of a CustomResourceDefinition, for people; open says that this is
-	// not known yet.
-	InUse func(object.ID) (users []string, open bool)
+	// InUse returns who else uses a Namespace, or the kind of a CustomResourceDefinition.
+	InUse func(object.ID) Use
 	// Occupants are what runs in a namespace and is nobody's; it is asked before the
 	// Namespace goes. Nil if nobody wants to know. They are shown to people.
 	Occupants func(ctx context.Context, namespace string) ([]string, error)

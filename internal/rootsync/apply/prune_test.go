@@ -88,13 +88,13 @@ func TestEngine_namespacesThatAreInUseStay(t *testing.T) {
 	others := make(chan []string, 1)
 	others <- []string{"RootSync x"}
 	e := r.start("inuse", func(o *apply.Options) {
-		o.InUse = func(id object.ID) ([]string, bool) {
+		o.InUse = func(id object.ID) apply.Use {
 			if id.Name != "inuse-others" {
-				return nil, false
+				return apply.Use{}
 			}
 			list := <-others
 			others <- list
-			return list, false
+			return apply.Use{By: list}
 		}
 	})
 	all := []string{namespace("inuse-own"), configMap("inuse-own", "a", "v"), namespace("inuse-others"), namespace("inuse-safe")}

@@ -5,6 +5,7 @@ package apply
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/decide"
@@ -68,7 +69,7 @@ func (e *Engine) going(it *item, f decide.Facts) (g decide.Going, waits, open bo
 		g.Deleted = it.deleted
 	}
 	if !g.Orphan {
-		g.InUse, open = e.inUse(it.id)
+		g.InUse, g.KeptBy, open = e.inUse(it.id)
 		g.Refusal, g.Code = e.refusal(it, f)
 		waits, g.Needed = e.needed(it.id)
 	}
@@ -100,17 +101,21 @@ func (e *Engine) awaitsDelete(it *item, f decide.Facts) bool {
 	return rest > 0
 }
 
-// inUse says why a Namespace, or a CustomResourceDefinition, has to stay; open that it is not known yet whether it has to.
-func (e *Engine) inUse(id object.ID) (why string, open bool) {
+// inUse says why a Namespace, or a CustomResourceDefinition, has to stay, and who keeps it otherwise; open says that it is not
+// known yet whether it has to.
+func (e *Engine) inUse(id object.ID) (why, keptBy string, open bool) {
 	if !id.IsNamespace() && !plan.IsCRD(id) {
-		return "", false
+		return "", "", false
 	}
 	own := false
 	for other, it := range e.items {
 		own = own || id.IsNamespace() && other.Namespace == id.Name && it.isDeclared()
 	}
-	users, open := e.o.InUse(id)
-	return plan.StillInUse(id, own, users), open
+	use := e.o.InUse(id)
+	if !own {
+		keptBy = strings.Join(use.KeptBy, ", ")
+	}
+	return plan.StillInUse(id, own, use.By), keptBy, use.Open
 }
 
 // refusal is what was answered when the object was asked to go, as long as nothing has

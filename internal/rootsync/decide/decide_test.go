@@ -186,6 +186,8 @@ func TestUndeclared(t *testing.T) {
 		{name: "the sync goes and its objects stay, even one that is being deleted", change: func(f *Facts, g *Going) { g.Orphan, f.Seen.Deleting = true, true }, want: Abandon},
 		{name: "the sync goes and leaves what is another's", change: func(f *Facts, g *Going) { g.Orphan, f.Seen.Manager = true, other.Manager() }, want: Gone},
 
+		{name: "a namespace that an anchor has too", change: func(_ *Facts, g *Going) { g.KeptBy = "anchor/acme (subnamespace)" }, want: Abandon},
+		{name: "the same, out of scope", change: func(f *Facts, g *Going) { f.OutOfScope, g.KeptBy = true, "anchor/acme (subnamespace)" }, want: Keep},
 		{name: "a namespace in use", change: func(_ *Facts, g *Going) { g.InUse = "namespace still in use: a" }, want: Keep, why: "skipped delete of ConfigMap, a/x: namespace still in use: a"},
 		{
 			name: "out of scope", change: func(f *Facts, _ *Going) { f.OutOfScope = true }, want: Keep,

@@ -29,6 +29,8 @@ type Going struct {
 	// Needed says why it is needed, and InUse which namespace is in use, by whom: both
 	// empty if it may go.
 	Needed, InUse string
+	// KeptBy are those who are no RootSyncs and have it too; empty if nobody has.
+	KeptBy string
 	// Refusal is the answer when it was asked to go, as long as it counts, and Code that
 	// of the error about it; empty for knv.Applier.
 	Refusal string
@@ -50,6 +52,8 @@ func Undeclared(f Facts, g Going) Verdict {
 		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedDelete(f.ID, f.outOfScope())}
 	case g.Orphan, f.Seen.Detached, f.ID.IsNamespace() && slices.Contains(special, f.ID.Name):
 		return because(Abandon, "it is to stay")
+	case g.KeptBy != "":
+		return because(Abandon, g.KeptBy+" has it too, and no RootSync uses it any more")
 	case g.InUse != "":
 		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedDelete(f.ID, g.InUse)}
 	case g.Needed != "":

@@ -196,8 +196,9 @@ func TestFateOf(t *testing.T) {
 		{"a user of the time of the claims: handed back", "declared-by a | declared a 1; implicit x 2", "x makes 2", HandOver, nil},
 		{"made along the way, and nobody declared it: let go, whoever still needs it", "of a", "x makes 2", Prune, nil},
 		{"others only need it: kept for them", "declared-by a", "y needs 2, x needs 1", Keep, []string{"RootSync x", "RootSync y"}},
-		{"another tool has its mark on it", "declared-by a flux", "", Keep, []string{"flux/kustomization/flux/apps (foreign)"}},
-		{"an anchor made it", "declared-by a anchor", "", Keep, []string{"anchor/acme (subnamespace)"}},
+		{"another tool has its mark on it: let go", "declared-by a flux", "", LetGo, []string{"flux/kustomization/flux/apps (foreign)"}},
+		{"an anchor made it: let go", "declared-by a anchor", "", LetGo, []string{"anchor/acme (subnamespace)"}},
+		{"an anchor made it, and another RootSync needs it", "declared-by a anchor", "x needs 1", Keep, []string{"RootSync x", "anchor/acme (subnamespace)"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -146,13 +146,15 @@ const (
 	Prune Fate = iota
 	// HandOver to another RootSync that has it now: this one forgets it and touches nothing.
 	HandOver
-	// Keep it, for others still use it.
+	// Keep it, for other RootSyncs still use it.
 	Keep
+	// LetGo is to take off it what says that the RootSync has it: an anchor or another tool has it too, and no RootSync uses it.
+	LetGo
 )
 
 // FateOf says what becomes of the namespace for a RootSync that has no stake in it any
-// more. Where it is kept, who still uses it is in the order of their names; open says that it is not known yet whether
-// anybody does.
+// more. Where it stays, who has or uses it is in the order of their names; open says that it is not known yet whether
+// a RootSync does.
 func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string, open bool) {
 	switch {
 	case r.Open:
@@ -162,16 +164,22 @@ func (r Ruling) FateOf(sync object.Sync) (fate Fate, users []string, open bool) 
 	case r.along || r.alone:
 		return Prune, nil, false
 	}
-	users, open = r.users(sync)
-	if len(users) == 0 && !open {
-		return Prune, nil, false
+	syncs, open := r.syncs(sync)
+	users = slices.Sorted(slices.Values(append(syncs, r.strangers()...)))
+	switch {
+	case len(syncs) > 0:
+		return Keep, users, false
+	case open:
+		return Keep, nil, true
+	case len(users) > 0:
+		return LetGo, users, false
 	}
-	return Keep, users, open && len(users) == 0
+	return Prune, nil, false
 }
 
-// users are those who use the namespace beside one RootSync. One that is silent counts if
+// syncs are the RootSyncs that use the namespace beside one. One that is silent counts if
 // it has a claim, or something there. A RootSync that may write nothing of what it has there uses nothing.
-func (r Ruling) users(but object.Sync) (users []string, open bool) {
+func (r Ruling) syncs(but object.Sync) (users []string, open bool) {
 	for other, stake := range r.stakes {
 		if other == but || stake.How == Silent && !stake.Has && !r.claimed(other) {
 			continue
@@ -184,11 +192,15 @@ func (r Ruling) users(but object.Sync) (users []string, open bool) {
 		case object.Missing:
 		}
 	}
+	return users, open
+}
+
+// strangers are those with a claim who are no RootSyncs.
+func (r Ruling) strangers() (users []string) {
 	for _, c := range r.Claims {
 		if c.How != ownership.Declared && c.How != ownership.Implicit {
 			users = append(users, fmt.Sprintf("%s (%s)", c.Claimant, c.How))
 		}
 	}
-	slices.Sort(users)
-	return users, open
+	return users
 }
