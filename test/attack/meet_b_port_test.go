@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -44,9 +45,7 @@ func TestMeet_portAndReviews(t *testing.T) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.Manager.Webhooks+path, strings.NewReader(body))
 		r.Expect(err).NotTo(gomega.HaveOccurred())
 		req.Header.Set("Content-Type", "application/json")
-		for key, values := range header {
-			req.Header[key] = values
-		}
+		maps.Copy(req.Header, header)
 		resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}).Do(req)
 		r.Expect(err).NotTo(gomega.HaveOccurred())
 		defer resp.Body.Close()
