@@ -230,8 +230,41 @@ func (r *rig) try(c client.Client, kind, at, body string) error {
 		if kind == "ns" {
 			u.SetLabels(merged(u.GetLabels(), map[string]string{"holdfast.dev/testkit": "made"}))
 		}
-		return c.Create(r.t.Context(), u)
+		if c != r.past || kind == "ns" || kind == "hc" || kind == "anchor" {
+			return c.Create(r.t.Context(), u)
+		}
+		// Admission judges what Holdfast creates, and not what it updates.
+		annotations := map[string]string{hncv1alpha2.AnnotationNone: "true"}
+		for key, value := range u.GetAnnotations() {
+			if !strings.HasPrefix(key, hncv1alpha2.AnnotationPropagatePrefix) {
+				annotations[key] = value
+			}
+		}
+		u.SetAnnotations(annotations)
+		if err := c.Create(r.t.Context(), u); err != nil {
+			return err
+		}
+		return c.Patch(r.t.Context(), r.object(kind, at), client.RawPatch(types.MergePatchType, withoutNone(r.t, body)))
 	})
+}
+
+// withoutNone is a merge patch that also takes away the annotation by which an object is not copied, unless it sets that.
+func withoutNone(t testing.TB, body string) []byte {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(body), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	if _, set := u.GetAnnotations()[hncv1alpha2.AnnotationNone]; !set {
+		if err := unstructured.SetNestedField(u.Object, nil, "metadata", "annotations", hncv1alpha2.AnnotationNone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch, err := json.Marshal(u.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return patch
 }
 
 func merged(a, b map[string]string) map[string]string {
