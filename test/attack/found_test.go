@@ -19,7 +19,7 @@ var found = []struct{ number, tests, page, says string }{
 	{number: "H4", tests: "TestH4_aCopiedRoleBindingGrantsNoStrongerRoleOfTheChild"},
 	{number: "H5", tests: "TestH5_subnamespacesHaveThePodSecurityOfTheirParent"},
 	{number: "H6", tests: "TestH6_rightsOfRootSyncsStayInTheirNamespace"},
-	{number: "H7", tests: "TestH7_whoMayNotWriteAnObjectDoesNotBlockIt TestH7_whoMayNotWriteInANamespaceKeepsNothingFromGoing TestH7_claimsOfTheFirstVersionAreTakenBack"},
+	{number: "H7", tests: "TestH7_whoMayNotWriteAnObjectDoesNotBlockIt TestH7_whoMayNotWriteInANamespaceKeepsNothingFromGoing TestH7_aClaimWithoutTheRightIsTakenBack"},
 	{number: "M1", tests: "TestM1_whoWritesDefinitionsDeletesNoProtectedCustomResources"},
 	{number: "M2", tests: "TestM2_labelsThatSelectStay"},
 	{number: "M3", tests: "TestM3_definitionsOfHoldfastStayAsTheyAre"},

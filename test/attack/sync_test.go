@@ -133,8 +133,8 @@ func TestH7_aNamespaceThatIsGoneStopsNoRootSync(t *testing.T) {
 	r.See("rootsync {user} -n "+story.Syncs+" -o name", "")
 }
 
-// The first version wrote claims for whoever declares a Namespace.
-func TestH7_claimsOfTheFirstVersionAreTakenBack(t *testing.T) {
+// A claim that is written, of a RootSync that has lost the right since.
+func TestH7_aClaimWithoutTheRightIsTakenBack(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
 	r.tenant("{shop}")

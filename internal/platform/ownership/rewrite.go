@@ -38,7 +38,8 @@ type Write struct {
 
 // Rewrite says what a change writes on the Namespace that was read; nil if nothing.
 // What a mark says already is not written while nothing else is, and an implicit
-// claim is not where it would not count. Now is the time of marks that came after
+// claim is not where it would not count. An annotation that is not bound to this
+// Namespace has no effect, and goes. Now is the time of marks that came after
 // the last write. An annotation that cannot be read is an *InvalidError, and stays.
 func Rewrite(o metav1.Object, change Change, now time.Time) (*Write, error) {
 	written, err := read(o)
@@ -47,7 +48,8 @@ func Rewrite(o metav1.Object, change Change, now time.Time) (*Write, error) {
 	}
 	marks := slices.DeleteFunc(Marks(o), func(c Claim) bool { return slices.Contains(change.Release, c.Claimant) })
 	next, changed := apply(written, marks, change, now)
-	if !changed {
+	stale := o.GetAnnotations()[v1alpha1.ClaimsAnnotation] != "" && !Written(o)
+	if !changed && !stale {
 		return nil, nil //nolint:nilnil // nothing to write is an answer
 	}
 	text := next.String()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 )
 
@@ -102,6 +103,33 @@ func TestRewrite(t *testing.T) {
 			}
 			if again, err := ownership.Rewrite(after, change, day(21)); err != nil || again != nil {
 				t.Errorf("again it writes %v, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestRewrite_anAnnotationThatIsNotBoundGoes(t *testing.T) {
+	t.Parallel()
+	const (
+		a, b  = "declared rootsync/s/a 2026-11-01T00:00:00Z", "declared rootsync/s/b 2026-11-02T00:00:00Z"
+		marks = "declared rootsync/config-management-system/a"
+	)
+	for _, tt := range []struct{ name, annotation, claim, want string }{
+		{"of the first version, which did not bind it", a + ", " + b, "", ""},
+		{"of another Namespace, from a backup", "of 2, " + a, "", ""},
+		{"that nobody could read", "nonsense", "", ""},
+		{"with another claim in its place", a, b, binds + marks + " -, " + b},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := namespace("declares", "")
+			o.Annotations[v1alpha1.ClaimsAnnotation] = tt.annotation
+			w, err := ownership.Rewrite(o, ownership.Change{Claim: claims(t, tt.claim)}, day(20))
+			if err != nil || w == nil {
+				t.Fatalf("it writes %v, %v", w, err)
+			}
+			if diff := cmp.Diff(tt.want, w.Annotation); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
 			}
 		})
 	}
