@@ -70,9 +70,6 @@ const (
 `
 )
 
-// roles are those of the RootSync app: one in a namespace, and one in the whole cluster.
-var roles = []string{`{kind: ClusterRole, name: edit, namespace: "{shop}"}`, `{kind: ClusterRole, name: view}`}
-
 // repositories are the names of those that RootSyncs sync from.
 var repositories = []string{"platform", "app"}
 

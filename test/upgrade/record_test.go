@@ -30,6 +30,9 @@ var (
 	binary = flag.String("manager", "", "its manager")
 )
 
+// roles are those of the RootSync app: one in a namespace, and one in the whole cluster.
+var roles = []string{`{kind: ClusterRole, name: edit, namespace: "{shop}"}`, `{kind: ClusterRole, name: view}`}
+
 func TestRecord(t *testing.T) {
 	e := testkit.New(t, testkit.Options{NotInstalled: true})
 	s := story.On(t, e, prefix)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +36,7 @@ func restore(t *testing.T, s *story.Story) []*unstructured.Unstructured {
 		if o.GetKind() == "RootSync" {
 			age := func(u *unstructured.Unstructured) string { return u.GetCreationTimestamp().UTC().Format(time.RFC3339) }
 			replaced = append(replaced, age(o), age(c))
-			time.Sleep(time.Until(c.GetCreationTimestamp().Add(time.Second))) // the next one is younger
+			s.Eventually(func() bool { return time.Since(c.GetCreationTimestamp().Time) > time.Second }, "10s", "100ms").Should(gomega.BeTrue(), "the next one is younger")
 		}
 	}
 	all := read(t, s, strings.NewReplacer(replaced...))

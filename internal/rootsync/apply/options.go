@@ -32,9 +32,6 @@ const (
 	surfaced = 3
 )
 
-// Options of an Engine. Functions are called from several goroutines and under the lock
-// of the Engine: they must not block, nor call the Engine, and whoever calls the Engine
-// must not hold a lock that they take.
 // Use is who else uses a Namespace, or the kind of a CustomResourceDefinition, for people.
 type Use struct {
 	// By are those for whom it stays as it is, and KeptBy those who go on with it once the RootSync lets it go.
@@ -43,6 +40,9 @@ type Use struct {
 	Open bool
 }
 
+// Options of an Engine. Functions are called from several goroutines and under the lock
+// of the Engine: they must not block, nor call the Engine, and whoever calls the Engine
+// must not hold a lock that they take.
 type Options struct {
 	Sync object.Sync
 	// Client acts as the RootSync does, and Inventory as what may write its

@@ -50,10 +50,8 @@ func Undeclared(f Facts, g Going) Verdict {
 		return because(Gone, f.outOfScope())
 	case f.OutOfScope:
 		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedDelete(f.ID, f.outOfScope())}
-	case g.Orphan, f.Seen.Detached, f.ID.IsNamespace() && slices.Contains(special, f.ID.Name):
-		return because(Abandon, "it is to stay")
-	case g.KeptBy != "":
-		return because(Abandon, g.KeptBy+" has it too, and no RootSync uses it any more")
+	case g.Orphan, f.Seen.Detached, g.KeptBy != "", f.ID.IsNamespace() && slices.Contains(special, f.ID.Name):
+		return because(Abandon, cmp.Or(g.keeper(), "it is to stay"))
 	case g.InUse != "":
 		return Verdict{Action: Keep, Code: knv.Applier, Why: plan.SkippedDelete(f.ID, g.InUse)}
 	case g.Needed != "":
@@ -62,6 +60,14 @@ func Undeclared(f Facts, g Going) Verdict {
 		return Verdict{Action: Keep, Code: cmp.Or(g.Code, knv.Applier), Why: g.Refusal}
 	}
 	return because(Delete, "it is not declared any more")
+}
+
+// keeper says who keeps it; empty if nobody does.
+func (g Going) keeper() string {
+	if g.KeptBy == "" {
+		return ""
+	}
+	return g.KeptBy + " has it too, and no RootSync uses it any more"
 }
 
 // anothers says whether another RootSync may have the object.
