@@ -21,10 +21,18 @@ func (e *Engine) advance(ctx context.Context) error {
 	if !due {
 		return nil
 	}
-	if err := e.bounded(ctx, func(ctx context.Context) error { return e.store.Write(ctx, ids, statuses != nil) }); err != nil {
+	err := e.record(ctx, ids, statuses)
+	if err != nil {
 		e.mu.Lock()
 		e.dirty = true // it is tried again
 		e.mu.Unlock()
+	}
+	return err
+}
+
+// record writes the inventory and the statuses, or deletes it with the last object.
+func (e *Engine) record(ctx context.Context, ids []object.ID, statuses []group.Status) error {
+	if err := e.bounded(ctx, func(ctx context.Context) error { return e.store.Write(ctx, ids, statuses != nil) }); err != nil {
 		return err
 	}
 	if e.forget() {

@@ -148,11 +148,25 @@ func (e *Engine) Set(d Declaration) {
 	e.set(d)
 }
 
-// Remove takes away what there is, or lets go of it. It does not block.
+// Remove takes away what there is, or lets go of it. It does not block. What is under way goes on: a caller that is woken
+// by Options.Changed may call it each time.
 func (e *Engine) Remove(how Removal, d Declaration) {
 	d.defaults()
 	d.Objects, d.Held, d.Kept, d.removal = nil, nil, nil, how
-	e.set(d)
+	if !e.removes(&d) {
+		e.set(d)
+	}
+}
+
+// removes reports whether a removal is the last that was asked for.
+func (e *Engine) removes(d *Declaration) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last := &e.current
+	if e.next != nil {
+		last = e.next
+	}
+	return last.removal == d.removal && last.ReconcileTimeout == d.ReconcileTimeout && last.CallTimeout == d.CallTimeout
 }
 
 func (e *Engine) set(d Declaration) {

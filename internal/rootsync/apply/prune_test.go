@@ -5,14 +5,19 @@ package apply_test
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/live"
@@ -207,6 +212,41 @@ func TestEngine_Remove(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A caller that is woken by a removal asks for it again. What cannot be deleted yet is not begun anew each time, and the removal
+// ends although the inventory could not be deleted at first.
+func TestEngine_aRemovalThatWaitsIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	rc := rest.CopyConfig(r.e.Config)
+	var refused atomic.Bool
+	rc.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(q *http.Request) (*http.Response, error) {
+			if q.Method == http.MethodDelete && !refused.Swap(true) {
+				return nil, errors.New("the connection broke")
+			}
+			return next.RoundTrip(q)
+		})
+	})
+	e := r.start("again", func(o *apply.Options) { o.Inventory = must(dynamic.NewForConfig(rc))(t) })
+	e.set("c1", configMap(ns, "held", "v"))
+	r.patch("v1/ConfigMap", ns, "held", "{metadata: {finalizers: [example.com/held]}}")
+	remove := func() { e.Remove(apply.Foreground, apply.Declaration{ReconcileTimeout: time.Second}) }
+	remove()
+	settled := func() bool { return e.State().Settled }
+	r.Eventually(func() bool { return settled() && len(e.errors()) == 1 }, patience, soon).Should(gomega.BeTrue())
+	for range 3 {
+		if remove(); !settled() {
+			t.Error("it has begun again")
+		}
+	}
+	r.patch("v1/ConfigMap", ns, "held", "{metadata: {finalizers: null}}")
+	r.Eventually(func() bool { return e.State().Removed }, patience, soon).Should(gomega.BeTrue())
+	if !refused.Load() {
+		t.Error("the inventory was not deleted")
 	}
 }
 
