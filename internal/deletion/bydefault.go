@@ -56,7 +56,7 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 					v1alpha1.ProtectByDefaultLabel + ". To let this one object go for a while: kubectl holdfast override ask ' + variables.name + '/' + variables.word + ' -n ' + request.namespace + ' --reason WHY'",
 				Message: "this object is protected from deletion because its namespace declares that for its kind",
 			}, {
-				// Else whoever may edit the object could take it out of the protection.
+				// Otherwise a user who may edit the object could take it out of the protection.
 				Expression: "request.operation != 'UPDATE' || variables.elsewhere || variables.machine || !variables.gainsController || variables.mayUnprotect",
 				Message: "this object is protected from deletion because its namespace declares that for its kind, and what has a controller is not; naming one needs the RBAC verb \"" +
 					v1alpha1.UnprotectVerb + "\" on " + v1alpha1.UnprotectResource + "." + v1alpha1.GroupName,

@@ -41,7 +41,7 @@ func restore(t *testing.T, s *story.Story) []*unstructured.Unstructured {
 	}
 	all := read(t, s, strings.NewReplacer(replaced...))
 	for _, o := range all {
-		// A field belongs to whoever changes it. So the owners are written when nothing else changes.
+		// The API server makes the client that changes a field its manager. So managedFields are written when nothing else changes.
 		for _, change := range []func(live *unstructured.Unstructured){
 			func(live *unstructured.Unstructured) {
 				live.SetLabels(o.GetLabels())

@@ -231,8 +231,8 @@ func validateKeys(at *field.Path, expressions []string) field.ErrorList {
 	return problems
 }
 
-// validateSelected refuses to manage labels by which a scope selects namespaces: whoever may write a HierarchyConfiguration
-// could move their namespaces out of that scope.
+// validateSelected refuses to manage labels by which a scope selects namespaces: a user who may write a
+// HierarchyConfiguration could move namespaces out of that scope.
 func validateSelected(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 	var problems field.ErrorList
 	for i, e := range c.Hierarchy.ManagedLabels {
@@ -247,7 +247,7 @@ func validateSelected(c *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 			for _, key := range selectedBy(s.NamespaceSelector) {
 				if keys.Has(key) {
 					problems = append(problems, field.Invalid(field.NewPath("hierarchy", "managedLabels").Index(i), e, fmt.Sprintf(
-						"matches %s, by which %s.scope.namespaceSelector selects namespaces: whoever may write a HierarchyConfiguration could move namespaces in or out of that scope; select by names, or by a label that is not managed",
+						"matches %s, by which %s.scope.namespaceSelector selects namespaces: a user who may write a HierarchyConfiguration could move namespaces into that scope or out of it; select by names, or by a label that is not managed",
 						key, s.path)))
 				}
 			}

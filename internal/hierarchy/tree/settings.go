@@ -72,7 +72,7 @@ func (k Keys) Has(key string) bool {
 }
 
 // othersKeys are keys, and prefixes of keys, by which others recognise and treat a Namespace. If a tree managed them, it would
-// remove them as often as they are written, and whoever may write a HierarchyConfiguration would decide who prunes the
+// remove them as often as they are written, and a user who may write a HierarchyConfiguration would decide who prunes the
 // Namespace, and whether it is protected.
 var othersKeys = []string{
 	// RootSyncs, and the objects that they apply.

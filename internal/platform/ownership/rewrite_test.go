@@ -117,7 +117,7 @@ func TestRewrite_anAnnotationThatIsNotBoundGoes(t *testing.T) {
 	for _, tt := range []struct{ name, annotation, claim, want string }{
 		{"of the first version, which did not bind it", a + ", " + b, "", ""},
 		{"of another Namespace, from a backup", "of 2, " + a, "", ""},
-		{"that nobody could read", "nonsense", "", ""},
+		{"that cannot be read", "nonsense", "", ""},
 		{"with another claim in its place", a, b, binds + marks + " -, " + b},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

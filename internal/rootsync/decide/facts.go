@@ -22,7 +22,7 @@ type Facts struct {
 	// managed objects, and Looked whether it would have been seen without.
 	Known, Looked bool
 	// CopyOf is the namespace above the object's from which a hierarchy has copied it; empty if it is no copy. A label that
-	// names any other namespace is written by whoever may write the object.
+	// names any other namespace proves nothing: all users who may write the object may write it.
 	CopyOf string
 	// MayBeCopy says that a hierarchy may have copied an object there, which would not be
 	// seen.

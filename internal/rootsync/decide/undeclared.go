@@ -29,7 +29,7 @@ type Going struct {
 	// Needed says why it is needed, and InUse which namespace is in use, by whom: both
 	// empty if it may go.
 	Needed, InUse string
-	// KeptBy are those who are no RootSyncs and have it too; empty if nobody has.
+	// KeptBy are an anchor or other tools that have it too; empty if there are none.
 	KeptBy string
 	// Refusal is the answer when it was asked to go, as long as it counts, and Code that
 	// of the error about it; empty for knv.Applier.
@@ -62,7 +62,7 @@ func Undeclared(f Facts, g Going) Verdict {
 	return because(Delete, "it is not declared any more")
 }
 
-// keeper says who keeps it; empty if nobody does.
+// keeper says who keeps it; empty if there is no other.
 func (g Going) keeper() string {
 	if g.KeptBy == "" {
 		return ""
