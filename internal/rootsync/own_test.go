@@ -93,6 +93,7 @@ func TestConfiguration(t *testing.T) {
 	l.start(leaderless)
 	t.Run("who would be cluster-admin is refused where it says so", func(t *testing.T) { l.on(t).mustNameRoles() })
 	t.Run("a scope that shrinks and grows", func(t *testing.T) { l.on(t).bounded() })
+	t.Run("one that is deleted while the sync does not run leaves what others declare and use", func(t *testing.T) { l.on(t).removedAtAStart() })
 }
 
 func TestOwnCluster(t *testing.T) {
@@ -205,6 +206,29 @@ func (l *ledger) silentUser() {
 	l.repo("us").Reset(l.t, used)
 	l.synced("us", used)
 	l.synced("de", l.commit("de", "x.yaml", ns("k")))
+}
+
+// removedAtAStart deletes a RootSync with what it has while the sync does not run. Another declares one of its objects, and has
+// an object of a kind that it defines.
+func (l *ledger) removedAtAStart() {
+	l.syncOf("rd", ns("rs")+l.crd()+cm("rs", "both", "1")+cm("rs", "own", "1"))
+	l.commit("ru", "x.yaml", cm("rs", "both", "1")+l.widget("rs", "one"))
+	l.sync("ru")
+	l.says("ru", "KNV1060: ")
+	l.Eventually(l.widgets, within, often).ShouldNot(gomega.BeEmpty())
+	both, widgets := l.object("cm", "rs/both").GetUID(), l.widgets()
+	l.annotate("rd", foreground)
+	l.Expect(l.Sync.Kill()).To(gomega.Succeed())
+	l.Expect(l.Client.Delete(l.t.Context(), l.rootSync("rd"))).To(gomega.Succeed())
+	l.start(leaderless)
+	l.manager("cm", "rs/both", "ru")
+	l.manager("cm", "rs/own", "-")
+	l.failing("rd", "kind still in use: widgets."+l.prefix+".example.com, by RootSync {ru}")
+	l.Expect(l.object("cm", "rs/both").GetUID()).To(gomega.Equal(both))
+	l.Expect(l.widgets()).To(gomega.Equal(widgets))
+	l.annotate("ru", foreground)
+	l.deleted("ru")
+	l.gone("rd")
 }
 
 // hanging has the source of the older of two that declare an object answer nothing when the

@@ -71,6 +71,11 @@ func (r *runner) remove(ctx context.Context, rs *configsyncv1beta1.RootSync, set
 	how := apply.Orphan
 	if settings.Foreground {
 		how = apply.Foreground
+		if !r.s.complete.Load() {
+			// After a start it is not known yet who declares the same objects, or uses what would go. Once it is, all are woken.
+			facts.Teardown = &report.Teardown{}
+			return nil
+		}
 	}
 	e := r.runs()
 	e.Remove(how, apply.Declaration{ReconcileTimeout: settings.ReconcileTimeout, CallTimeout: settings.APIServerTimeout})

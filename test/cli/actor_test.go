@@ -21,6 +21,13 @@ type actor struct {
 
 func newActor(t testing.TB, e *testkit.Env) actor { return actor{e, gomega.NewWithT(t), t} }
 
+// established waits until definitions are served. "kubectl wait" fails on one without a status, as it is at first.
+func (a actor) established(which ...string) {
+	a.t.Helper()
+	args := append([]string{"wait", "--for=condition=established", "--timeout=10s"}, which...)
+	a.Eventually(func() string { return a.Kubectl(a.t, args...).Stderr }, patience, often).Should(gomega.BeEmpty())
+}
+
 // run runs kubectl and returns its standard output; a nonzero exit code fails the test.
 func (a actor) run(args ...string) string {
 	a.t.Helper()

@@ -80,7 +80,7 @@ func install(t testing.TB, e *testkit.Env) *hnc {
 	t.Helper()
 	h := &hnc{newActor(t, e)}
 	h.apply(manifest(t, "crds.yaml"))
-	h.run("wait", "--for=condition=established", "--timeout=180s", "crd", "--all")
+	h.established("crd", "--all")
 	h.apply(manifest(t, "controller.yaml"))
 	h.applyServerSide(manifest(t, "trees.yaml"))
 	h.applyServerSide(copies("acme", "team-a", "team-b"))

@@ -132,7 +132,7 @@ func testDefinitions(t *testing.T, h *hnc) {
 	get := func() string { return h.run("get", "crd", quotas, "-o", "jsonpath={.metadata.resourceVersion}") }
 	quotasBefore := get()
 	h.run("apply", "--server-side", "--force-conflicts", "-f", hncKinds)
-	h.run("wait", "--for=condition=established", "--timeout=180s", "-f", hncKinds)
+	h.established("-f", hncKinds)
 	if diff := cmp.Diff(before, h.versions()); diff != "" {
 		t.Errorf("objects were changed (-before +after)\n%s", diff)
 	}

@@ -223,7 +223,7 @@ metadata:
 
 func (m *migration) accounts() {
 	m.run("apply", "--server-side", "-f", "../../internal/testkit/strimzi/crds.yaml")
-	m.run("wait", "--for=condition=established", "--timeout=180s", "crd/kafkaconnects.kafka.strimzi.io")
+	m.established("crd/kafkaconnects.kafka.strimzi.io")
 	m.Apply(m.t, "", operator)
 	m.Eventually(func() int { return m.KubectlInput(m.t, connect, "apply", "-f", "-").Code }, patience, often).Should(gomega.BeZero())
 	uid := m.run("get", "kafkaconnect", "shop", "-n", "kafka", "-o", "jsonpath={.metadata.uid}")
