@@ -27,7 +27,33 @@ type rig struct {
 	authority *pki.Authority
 	clients   atomic.Pointer[configv1alpha1.WebhookClients]
 	stop      func()
+	// origin is the IP address that the server sees of connections from now on; nil for the real one.
+	origin atomic.Pointer[net.TCPAddr]
 }
+
+// comeFrom has the connections that follow come from an IP address: to the server that is another client.
+func (r *rig) comeFrom(ip string) { r.origin.Store(&net.TCPAddr{IP: net.ParseIP(ip)}) }
+
+// from is a listener whose connections have the address of an origin.
+type from struct {
+	net.Listener
+	origin *atomic.Pointer[net.TCPAddr]
+}
+
+func (f from) Accept() (net.Conn, error) {
+	c, err := f.Listener.Accept()
+	if origin := f.origin.Load(); err == nil && origin != nil {
+		return originated{c, origin}, nil
+	}
+	return c, err
+}
+
+type originated struct {
+	net.Conn
+	origin *net.TCPAddr
+}
+
+func (o originated) RemoteAddr() net.Addr { return o.origin }
 
 // start serves paths until the test ends.
 func start(t *testing.T, b bounds, clients configv1alpha1.WebhookClients, paths map[string]http.Handler) *rig {
@@ -49,7 +75,7 @@ func start(t *testing.T, b bounds, clients configv1alpha1.WebhookClients, paths 
 	r.address = l.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- r.serve(ctx, l) }()
+	go func() { ended <- r.serve(ctx, from{l, &r.origin}) }()
 	r.stop = func() {
 		cancel()
 		if err := <-ended; err != nil {
