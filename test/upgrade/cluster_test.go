@@ -24,7 +24,7 @@ serviceAccounts: {mode: Enforce}
 
 // kinds are those of all objects that were recorded, in the order in which they are restored.
 var kinds = []string{
-	"namespaces", "clusterroles", "configmaps", "secrets", "serviceaccounts", "roles", "rolebindings", "clusterrolebindings",
+	"namespaces", "configmaps", "secrets", "serviceaccounts", "roles", "rolebindings", "clusterrolebindings",
 	"rootsyncs.configsync.gke.io", "resourcegroups.kpt.dev", "subnamespaceanchors.hnc.x-k8s.io", "hierarchyconfigurations.hnc.x-k8s.io",
 	"resourcedeletionprotections.holdfast.dev", "kafkaconnects.kafka.strimzi.io",
 }

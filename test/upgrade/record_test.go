@@ -68,7 +68,9 @@ func TestRecord(t *testing.T) {
 	s.Apply(tree + "---" + protected)
 	s.Apply(accounts)
 	s.Synced("platform", s.Commit("platform", platform))
-	time.Sleep(2 * time.Second) // RootSyncs of different ages
+	s.Eventually(func() string { // RootSyncs of different ages
+		return s.Run("get rootsync {platform} -n " + story.Syncs + " -o jsonpath={.metadata.creationTimestamp}").Stdout
+	}, story.Patience, "1s").Should(gomega.Satisfy(func(created string) bool { return created < time.Now().Add(-time.Second).UTC().Format(time.RFC3339) }))
 	s.Commit("app", app, roles...)
 	s.Says("app", "KNV1060")
 	s.See("configmap feature -n {shop} -o name", "configmap/feature\n")
@@ -80,7 +82,7 @@ func TestRecord(t *testing.T) {
 	refused("configmap ledger -n {data}")
 	refused("secret key -n {data}")
 	refused("namespace {data}")
-	time.Sleep(20 * time.Second) // statuses are written from time to time
+	s.See("rdp {vital} -o jsonpath={.status.matches.total}", "1") // statuses are written from time to time
 	for _, p := range running {
 		s.Expect(p.Stop()).To(gomega.Succeed())
 	}
@@ -108,9 +110,8 @@ func TestRecord(t *testing.T) {
 			url, placeholder := place(s, name)
 			recorded = strings.ReplaceAll(recorded, url, placeholder)
 		}
-		if recorded != "" {
-			s.Expect(os.WriteFile(filepath.Join("testdata/first", kind+".yaml"), []byte(recorded), 0o644)).To(gomega.Succeed())
-		}
+		s.Expect(recorded).NotTo(gomega.BeEmpty(), kind)
+		s.Expect(os.WriteFile(filepath.Join("testdata", "first", kind+".yaml"), []byte(recorded), 0o644)).To(gomega.Succeed())
 	}
 }
 
