@@ -77,7 +77,7 @@ func (r *runner) start(ctx context.Context) error {
 	e := apply.New(apply.Options{
 		Sync: r.sync, Client: c, Inventory: r.s.o.Dynamic, Kinds: r.s.o.Kinds.Current, Live: r.s.hub, Slots: r.s.slots, Clock: r.s.o.Clock, Pauses: r.s.o.Pauses,
 		Standing: r.s.standingOf(r.sync), Unanswered: r.s.rights.Unanswered, Forbidden: r.s.forbidden(r.sync), InUse: r.s.usersFor(r.sync),
-		Copies: r.s.spaces.below, InScope: r.s.spaces.inScope, Occupants: r.s.occupants, Changed: r.wake, Did: r.s.meters.did,
+		Copies: r.s.spaces.below, InScope: r.s.spaces.inScope, Occupants: r.s.occupants, Changed: r.wake, Did: r.s.meters.did, Left: r.left,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -92,6 +92,14 @@ func (r *runner) start(ctx context.Context) error {
 		<-ended
 	}}
 	return nil
+}
+
+// left records an Event about a Namespace that stays since others keep it.
+func (r *runner) left(id object.ID, keptBy string) {
+	r.mu.Lock()
+	rs := r.newest
+	r.mu.Unlock()
+	r.s.say(rs, []event{{corev1.EventTypeNormal, "NamespaceLeft", "Prune", fmt.Sprintf("Namespace %s stays, because %s manages it too", id.Name, keptBy)}})
 }
 
 // subscribe asks for the source, with the credentials of the Secrets as they are now.

@@ -72,7 +72,7 @@ func (r *runner) remove(ctx context.Context, rs *configsyncv1beta1.RootSync, set
 	if settings.Foreground {
 		how = apply.Foreground
 		if !r.s.complete.Load() {
-			// After a start it is not known yet who declares the same objects, or uses what would go. Once it is, all are woken.
+			// After a start the other RootSyncs may declare the same objects, or use them. stakesChanged wakes this runner once all are known.
 			facts.Teardown = &report.Teardown{}
 			return nil
 		}

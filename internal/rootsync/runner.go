@@ -139,7 +139,7 @@ func (r *runner) pass(ctx context.Context, rs *configsyncv1beta1.RootSync) time.
 		invalid = r.s.refuses(settings)
 	}
 	reach := settings.Reach()
-	if invalid != nil { // what is bound stays
+	if invalid != nil { // its bindings stay
 		reach = object.Reach{Everywhere: true}
 	}
 	r.s.setReach(r.sync, reach)

@@ -245,7 +245,7 @@ func (s *spaces) ruling(ctx context.Context, name string) (namespaces.Ruling, er
 }
 
 // below reports whether an object would be in a namespace that is below another one in a tree, or below any if that is empty:
-// only there does a hierarchy copy anything to. It goes by the tree labels, which Holdfast alone writes.
+// only there does a hierarchy create copies. It reads the tree labels, which Holdfast alone writes.
 func (s *spaces) below(id object.ID, above string) bool {
 	if id.Namespace == "" {
 		return false

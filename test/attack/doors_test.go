@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -115,15 +116,23 @@ func (r *rig) post(path, request string) string {
 	r.T.Helper()
 	body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"forged","operation":"DELETE",` +
 		`"userInfo":{"username":"kubernetes-admin","groups":["system:masters"]},"options":{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1"},` + r.Long(request) + `}}`
+	_, text := r.send(path, body, nil)
+	return text
+}
+
+// send posts a body to the webhook port, with more headers, and returns the status and the body of the answer.
+func (r *rig) send(path, body string, header http.Header) (int, string) {
+	r.T.Helper()
 	req, err := http.NewRequestWithContext(r.T.Context(), http.MethodPost, r.Manager.Webhooks+path, strings.NewReader(body))
 	r.Expect(err).NotTo(gomega.HaveOccurred())
 	req.Header.Set("Content-Type", "application/json")
+	maps.Copy(req.Header, header)
 	resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}).Do(req)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
-	return string(text)
+	return resp.StatusCode, string(text)
 }
 
 // forgedDelete is the review of the deletion of a Namespace, or of a definition.

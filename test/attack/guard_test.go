@@ -34,14 +34,7 @@ func (r *rig) denied(words, user, line string, more ...string) {
 
 func (r *rig) kubectl(user, line string, more ...string) testkit.Output {
 	r.T.Helper()
-	args := strings.Fields(r.Long(line))
-	for _, m := range more {
-		args = append(args, r.Long(m))
-	}
-	if user != "" {
-		args = append(args, "--as="+r.Long(user))
-	}
-	return r.Kubectl(r.T, args...)
+	return r.as(strings.Trim(user, "{}"), line, "", more...)
 }
 
 // marked waits until an object carries a mark, or none for "".

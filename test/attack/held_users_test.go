@@ -56,10 +56,13 @@ func (r *rig) user(name string) string {
 	return r.Long("{" + name + "}")
 }
 
-// as runs kubectl as a user, or as an administrator.
-func (r *rig) as(user, line, input string) testkit.Output {
+// as runs kubectl as a user, or as an administrator, with more arguments that may contain blanks.
+func (r *rig) as(user, line, input string, more ...string) testkit.Output {
 	r.T.Helper()
 	args := strings.Fields(r.Long(line))
+	for _, m := range more {
+		args = append(args, r.Long(m))
+	}
 	if user != "" {
 		args = append(args, "--as="+r.user(user))
 	}

@@ -67,7 +67,7 @@ func marking(key, value string) string {
 	return `{apiVersion: hnc.x-k8s.io/v1alpha2, kind: SubnamespaceAnchor, metadata: {name: "{marked}", namespace: "{shop}"}, spec: {labels: [{key: "` + key + `", value: "` + value + `"}]}}`
 }
 
-// meetSources are attempts of who commits to a repository.
+// meetSources are attempts of committers to a repository.
 var meetSources = []source{
 	{number: 31, name: "an anchor, by edit", yaml: anchor("{shop}", "{sub}"), says: notMaySet, absent: "subns {sub} -n {shop}"},
 	{number: 32, name: "an anchor of the namespace of RootSyncs, by admin", roles: admins, yaml: anchor("{shop}", story.Syncs), says: "cannot be a subnamespace", absent: "subns " + story.Syncs + " -n {shop}"},

@@ -67,6 +67,7 @@ var meets = []scenario{
 		r.Expect(r.get(`ns {taken} -o jsonpath={.metadata.annotations.configsync\.gke\.io/manager}{.metadata.deletionTimestamp}`)).To(gomega.BeEmpty())
 		r.Eventually(func() string { return r.claims("{taken}") }, story.Patience, story.Slower).ShouldNot(gomega.ContainSubstring("rootsync"))
 		r.See("subns {taken} -n {shop} -o jsonpath={.status.status}", "Ok")
+		r.event(story.Syncs, "{takes}", "NamespaceLeft")
 	}},
 	{45, "an anchor of a namespace that a RootSync has taken over is deleted", func(r *rig) {
 		r.ApplyAs("{nsadmin}", anchor("{shop}", "{stays}"))

@@ -41,8 +41,8 @@ func (r *rig) owned(name, user string) {
 	r.do(user, "annotate namespace "+name+" note=x", "")
 }
 
-// Who may update a Namespace, by a role in it, has it below another by the annotation of a subnamespace, and would get the
-// copies of that; and has it out of its tree, to be rid of the copies.
+// A user who may update a Namespace, by a role in it, moves it below another by the annotation of a subnamespace, to get the
+// copies of that; and out of its tree, to lose the copies.
 func TestMeet_anAnnotationTakesNoNamespaceIntoATree(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
@@ -111,9 +111,7 @@ func labelling(key, value string) string {
 func TestMeet_nothingIsDisplacedByLabelsOrSubjects(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.tenant("{shop}")
-	r.ApplyAs("{nsadmin}", child)
-	r.See("rolebinding admin -n {child} -o name", "rolebinding.rbac.authorization.k8s.io/admin\n")
+	r.tenantWithChild()
 	r.Synced("plat", r.Commit("plat", role("{child}", "kept", "")+binding("{child}", "ops", "view", person("{zoe}"), "")))
 
 	const apply = "apply --server-side --field-manager=a-user -f -"

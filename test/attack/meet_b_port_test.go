@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,8 +22,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
-// Who reaches the port of the webhooks sends what no API server sends. Each of it is answered, with no more than the answer,
-// and the API server is answered all the while.
+// A client of the webhook port sends what no API server sends. It gets an error and no other information, and the API server
+// gets its answers meanwhile.
 func TestMeet_portAndReviews(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
@@ -41,18 +40,6 @@ func TestMeet_portAndReviews(t *testing.T) {
 	_, err := z.Write([]byte(review(namespace)))
 	r.Expect(err).NotTo(gomega.HaveOccurred())
 	r.Expect(z.Close()).To(gomega.Succeed())
-	post := func(path, body string, header http.Header) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.Manager.Webhooks+path, strings.NewReader(body))
-		r.Expect(err).NotTo(gomega.HaveOccurred())
-		req.Header.Set("Content-Type", "application/json")
-		maps.Copy(req.Header, header)
-		resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}).Do(req)
-		r.Expect(err).NotTo(gomega.HaveOccurred())
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		r.Expect(err).NotTo(gomega.HaveOccurred())
-		return resp.StatusCode, string(text)
-	}
 	paths := []string{"/confirm-deletion", "/marks", "/validate-objects", "/drainer", "/validate-hnc-x-k8s-io-v1alpha2-subnamespaceanchors"}
 	for _, tt := range []struct {
 		name, body string
@@ -67,8 +54,9 @@ func TestMeet_portAndReviews(t *testing.T) {
 		{name: "62: a list where the request is", body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":[]}`},
 	} {
 		for _, path := range paths {
-			code, text := post(path, tt.body, tt.header)
-			if strings.Contains(text, "configmaps/kept") || strings.Contains(text, "panic") || strings.Contains(text, "goroutine") || code >= 600 {
+			code, text := r.send(path, tt.body, tt.header)
+			broken := code >= http.StatusInternalServerError && !strings.Contains(text, "has no request") // /drainer answers so, as the Drain Cleaner
+			if strings.Contains(text, "configmaps/kept") || strings.Contains(text, "panic") || strings.Contains(text, "goroutine") || broken {
 				t.Errorf("%s: %s: got %d %s", tt.name, path, code, text)
 			}
 		}
@@ -79,13 +67,13 @@ func TestMeet_portAndReviews(t *testing.T) {
 		"65: an update":                       namespace + `,"operation":"UPDATE"`,
 		"66: a subresource":                   namespace + `,"subResource":"finalize"`,
 	} {
-		if _, text := post("/confirm-deletion", review(request), nil); strings.Contains(text, "configmaps/kept") {
+		if _, text := r.send("/confirm-deletion", review(request), nil); strings.Contains(text, "configmaps/kept") {
 			t.Errorf("%s: got %s", name, text)
 		}
 	}
 	// 67: what a query says of timeouts does not count.
 	for _, query := range []string{"?timeout=0s", "?timeout=-1s", "?timeout=999h", "?timeout=x", "?dryRun=All", "?%zz"} {
-		if code, text := post("/confirm-deletion"+query, review(namespace), nil); code == http.StatusOK && !strings.Contains(text, `"allowed":false`) {
+		if code, text := r.send("/confirm-deletion"+query, review(namespace), nil); code == http.StatusOK && !strings.Contains(text, `"allowed":false`) {
 			t.Errorf("67: %s: got %d %s", query, code, text)
 		}
 	}
@@ -122,11 +110,7 @@ func TestMeet_busyConnections(t *testing.T) {
 		})
 	}
 	for range 5 {
-		begun := time.Now()
 		r.reviewed()
-		if took := time.Since(begun); took > 30*time.Second {
-			t.Errorf("68: the API server was answered after %s", took)
-		}
 		r.Expect(r.Metric(t, "holdfast_webhook_connections")).To(gomega.BeNumerically("<=", 1024))
 	}
 	group.Wait()

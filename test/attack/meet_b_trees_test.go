@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
-// Who commits to the source of a RootSync that may edit a namespace takes an object there out of a protection, or has it
-// pruned. What else is committed goes on.
+// A committer to the source of a RootSync that may edit a namespace takes an object there out of a protection, or has it
+// pruned. The rest of the commit is applied.
 func TestMeet_rootSyncsAndProtections(t *testing.T) {
 	t.Parallel()
 	r := shared(t)

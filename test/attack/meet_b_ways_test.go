@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit/story"
 )
 
-// A user who may unprotect in a namespace wants to let go what is protected elsewhere, or for longer than may be.
+// A user who may unprotect in a namespace asks for overrides of what is protected elsewhere, or for longer than is allowed.
 func TestMeet_overridesAndConsequences(t *testing.T) {
 	t.Parallel()
 	r := shared(t)

@@ -38,12 +38,18 @@ const alone = `propagate.hnc.x-k8s.io/none: "true"`
 
 const copied = `hnc.x-k8s.io/inherited-from: "{shop}", app.kubernetes.io/managed-by: hnc.x-k8s.io`
 
-// family is a tenant with a subnamespace, where an administrator has a stronger Role and something protected.
-func (r *rig) family() {
+// tenantWithChild makes the namespace shop of a tenant, with a subnamespace that has the copies.
+func (r *rig) tenantWithChild() {
 	r.T.Helper()
 	r.tenant("{shop}")
 	r.ApplyAs("{nsadmin}", child)
 	r.See("rolebinding admin -n {child} -o name", "rolebinding.rbac.authorization.k8s.io/admin\n")
+}
+
+// family is a tenant with a subnamespace, where an administrator has a stronger Role and something protected.
+func (r *rig) family() {
+	r.T.Helper()
+	r.tenantWithChild()
 	r.Apply(dba + keep)
 }
 
@@ -150,9 +156,7 @@ func (r *rig) enforces(namespace, level string) {
 func TestH5_subnamespacesHaveThePodSecurityOfTheirParent(t *testing.T) {
 	t.Parallel()
 	r := shared(t)
-	r.tenant("{shop}")
-	r.ApplyAs("{nsadmin}", child)
-	r.See("rolebinding admin -n {child} -o name", "rolebinding.rbac.authorization.k8s.io/admin\n")
+	r.tenantWithChild()
 	r.Expect(r.Run("label namespace {shop} " + enforce + "=restricted").Stderr).To(gomega.BeEmpty())
 	r.enforces("{child}", "restricted")
 	r.refusesPrivilegedPods()

@@ -176,7 +176,7 @@ func (s *spaces) inUse(id object.ID) (why, keptBy string) {
 	case !id.IsNamespace():
 		return "", ""
 	case s.withheld[id.Name] != nil:
-		return plan.StillInUse(id, false, []string{"nobody knows whom: " + s.withheld[id.Name].Error()}), ""
+		return plan.StillInUse(id, false, []string{"users that cannot be read: " + s.withheld[id.Name].Error()}), ""
 	}
 	own := slices.ContainsFunc(s.in.Declared, func(d object.Declared) bool { return d.Object.GetNamespace() == id.Name })
 	switch fate, users, _ := s.rulings[id.Name].FateOf(s.in.Sync); {

@@ -162,7 +162,7 @@ func TestJudge(t *testing.T) {
 func TestJudge_unreadable(t *testing.T) {
 	t.Parallel()
 	s := inputOf(t, "n", "", "").judge(map[string]space{"n": namespaceOf(t, `holdfast.dev/claims: "of u, x"`)})
-	if why, _ := s.inUse(object.NamespaceID("n")); s.withheld["n"] == nil || !strings.Contains(why, "nobody knows whom") {
+	if why, _ := s.inUse(object.NamespaceID("n")); s.withheld["n"] == nil || !strings.Contains(why, "users that cannot be read") {
 		t.Errorf("got %v, %q", s.withheld, why)
 	}
 	l := &look{Input: s.in, spaces: s}

@@ -111,7 +111,7 @@ func namespaceVariables(o PolicyOptions) []admissionregistrationv1.Variable {
 			"size(variables.above) > 0 ? variables.above[0].replace(" + suffix + ", '') : " +
 			annotation("oldObject", hncv1alpha2.AnnotationSubnamespaceOf)},
 		// A user who may update one Namespace, by a role in it, could move it into another tree by the annotation, and get what
-		// is copied there, or out of its own, and be rid of what is copied. So that needs the rights of a change of the parent.
+		// is copied there, or out of its own, and lose what is copied, such as NetworkPolicies. So it needs the rights to change the parent.
 		{Name: "becomes", Expression: annotation("object", hncv1alpha2.AnnotationSubnamespaceOf)},
 		{Name: "moves", Expression: "variables.becomes != (request.operation == 'UPDATE' ? " +
 			annotation("oldObject", hncv1alpha2.AnnotationSubnamespaceOf) + " : '')"},

@@ -183,8 +183,8 @@ func (e *Engine) look(it *item, f decide.Facts) call {
 	})
 }
 
-// abandon takes off an object what says that it is the sync's.
-func (e *Engine) abandon(it *item) call {
+// abandon takes off an object what says that it is the sync's. KeptBy are those who keep it; empty for nobody.
+func (e *Engine) abandon(it *item, keptBy string) call {
 	t := e.task(it)
 	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {
 		have, err := t.at.Get(ctx, it.id.Name, metav1.GetOptions{})
@@ -210,6 +210,9 @@ func (e *Engine) abandon(it *item) call {
 		}
 		if got != nil {
 			e.o.Did(Released)
+			if keptBy != "" {
+				e.o.Left(it.id, keptBy)
+			}
 		}
 		it.failures = 0
 		e.finish(it, gone, nil)

@@ -79,7 +79,7 @@ func (e *Engine) common(it *item, f decide.Facts, v decide.Verdict) call {
 	case decide.Look:
 		return e.unlessPaused(it, e.look(it, f))
 	case decide.Abandon:
-		return e.unlessPaused(it, e.abandon(it))
+		return e.unlessPaused(it, e.abandon(it, ""))
 	case decide.Conflict:
 		it.wrote = nil // whatever it was, another writes it now
 		e.finish(it, conflict, knv.New(v.Code, "%s", v.Why).About(it.about))

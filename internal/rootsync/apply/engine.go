@@ -77,6 +77,9 @@ func New(o Options) *Engine {
 	if o.InScope == nil {
 		o.InScope = func(object.ID, map[string]string) bool { return true }
 	}
+	if o.Left == nil {
+		o.Left = func(object.ID, string) {}
+	}
 	if o.Copies == nil {
 		o.Copies = func(object.ID, string) bool { return false }
 	}
@@ -148,8 +151,8 @@ func (e *Engine) Set(d Declaration) {
 	e.set(d)
 }
 
-// Remove takes away what there is, or lets go of it. It does not block. What is under way goes on: a caller that is woken
-// by Options.Changed may call it each time.
+// Remove deletes the objects of the RootSync, or removes its marks from them. It does not block. A removal that is in progress
+// continues: a caller that Options.Changed wakes may call Remove each time.
 func (e *Engine) Remove(how Removal, d Declaration) {
 	d.defaults()
 	d.Objects, d.Held, d.Kept, d.removal = nil, nil, nil, how

@@ -71,6 +71,8 @@ type Options struct {
 	// is empty, from any: then it is looked for before it is created, since copies have no label by which they are seen. Nil
 	// stands for nowhere.
 	Copies func(id object.ID, from string) bool
+	// Left is called after the RootSync has let go of a Namespace that others keep, with who they are. Nil for no one to tell.
+	Left func(id object.ID, keptBy string)
 	// InUse returns who else uses a Namespace, or the kind of a CustomResourceDefinition.
 	InUse func(object.ID) Use
 	// Occupants are what runs in a namespace and is nobody's; it is asked before the

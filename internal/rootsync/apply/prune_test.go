@@ -271,7 +271,7 @@ func TestEngine_aRefusedPruneGoesOnceItsSpecLetsIt(t *testing.T) {
 	r.Eventually(e.inventory, patience, often).Should(gomega.Equal([]string{"ConfigMap, " + ns + "/stays"}))
 }
 
-// behind is a watch that tells of nothing until it is let go on.
+// behind is a watch that delivers no event about an object until goOn.
 type behind struct {
 	live.Live
 	mu   sync.Mutex

@@ -50,6 +50,8 @@ func (e *Engine) undeclared(it *item) call {
 	g, waits, open := e.going(it, f)
 	v := decide.Undeclared(f, g)
 	switch {
+	case v.Action == decide.Abandon:
+		return e.unlessPaused(it, e.abandon(it, g.KeptBy))
 	case v.Action != decide.Delete:
 		return e.common(it, f, v)
 	case open:

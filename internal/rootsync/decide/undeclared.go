@@ -29,7 +29,7 @@ type Going struct {
 	// Needed says why it is needed, and InUse which namespace is in use, by whom: both
 	// empty if it may go.
 	Needed, InUse string
-	// KeptBy are an anchor or other tools that have it too; empty if there are none.
+	// KeptBy are an anchor or other tools that manage it too; empty if there are none.
 	KeptBy string
 	// Refusal is the answer when it was asked to go, as long as it counts, and Code that
 	// of the error about it; empty for knv.Applier.
@@ -67,7 +67,7 @@ func (g Going) keeper() string {
 	if g.KeptBy == "" {
 		return ""
 	}
-	return g.KeptBy + " has it too, and no RootSync uses it any more"
+	return g.KeptBy + " manages it too, and no RootSync uses it any more"
 }
 
 // anothers says whether another RootSync may have the object.

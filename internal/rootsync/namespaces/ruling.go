@@ -148,7 +148,7 @@ const (
 	HandOver
 	// Keep it, for other RootSyncs still use it.
 	Keep
-	// LetGo is to take off it what says that the RootSync has it: an anchor or another tool has it too, and no RootSync uses it.
+	// LetGo is to remove the marks of the RootSync: an anchor or another tool manages the namespace too, and no RootSync uses it.
 	LetGo
 )
 
