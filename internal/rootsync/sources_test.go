@@ -195,3 +195,15 @@ func TestKustomize_oneThatTakesAllMemory(t *testing.T) {
 	r.synced("a", r.commit("a", "x.yaml", cm("n", "one", "1"), "kustomization.yaml", "resources: [x.yaml]\n"))
 	r.Expect(r.Sync.Done()).NotTo(gomega.BeClosed())
 }
+
+// What was applied of a submodule, by Config Sync, is not pruned since its files are not fetched.
+func TestSource_aSubmoduleStopsTheCommit(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	first := r.commit("a", "x.yaml", ns("n"), "sub/y.yaml", cm("n", "one", "1"))
+	r.sync("a", "")
+	r.synced("a", first)
+	r.commit("a", "x.yaml", ns("n"), "sub", gitserver.Submodule(strings.Repeat("a", 40)))
+	r.says("a", "KNV2004: sub is a Git submodule, and submodules are not fetched")
+	r.value("n/one", "1")
+}

@@ -170,7 +170,7 @@ func (c *client) look(ctx context.Context, o *diffOptions) (*difference, error) 
 
 // declared is what the files say. What stops the commit as a whole is told, and an error.
 func (c *client) declared(ctx context.Context, from *fetch.Checkout, settings spec.Settings, kinds preview.Kinds, inventory []object.ID) (parse.Result, error) {
-	files, _, wrong := render.New(render.Options{}).Render(ctx, render.Tree{Commit: from.Commit, Dir: from.Dir}, settings.Source.Dir)
+	files, _, wrong := render.New(render.Options{}).Render(ctx, render.Tree{Commit: from.Commit, Dir: from.Dir, WorkTree: true}, settings.Source.Dir)
 	if wrong != nil {
 		return parse.Result{}, wrong
 	}

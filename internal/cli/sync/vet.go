@@ -92,7 +92,7 @@ func (c *client) vet(ctx context.Context, o *vetOptions) error {
 		}
 		scopes = served
 	}
-	files, rendered, problem := render.New(render.Options{}).Render(ctx, render.Tree{Dir: o.root}, o.dir)
+	files, rendered, problem := render.New(render.Options{}).Render(ctx, render.Tree{Dir: o.root, WorkTree: true}, o.dir)
 	r := report{TypeMeta: metav1.TypeMeta{APIVersion: outputVersion, Kind: "VetReport"}, Files: len(files), Rendered: rendered}
 	if problem != nil {
 		r.Findings = findingsOf([]*knv.Error{problem})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/parse"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/source/remote"
 )
 
 // top is what kustomize takes the root of the repository for. It has a parent, so that
@@ -36,6 +37,8 @@ type files struct {
 	ctx     context.Context
 	root    *os.Root
 	options Options
+	// workTree is Tree.WorkTree.
+	workTree bool
 
 	count, size int
 	// fault is the first thing for which the result does not count, whatever became of it.
@@ -115,7 +118,7 @@ func (f *files) resolve(name string) (string, error) {
 		target, err := f.link(at)
 		switch {
 		case err != nil:
-			return "", f.missing(name, err)
+			return "", f.missing(name, at, err)
 		case target == "":
 			continue
 		case path.IsAbs(target):
@@ -139,14 +142,32 @@ func (f *files) link(name string) (string, error) {
 	return f.root.Readlink(name)
 }
 
-// missing tells a file that is not there from a disk that cannot be read.
-func (f *files) missing(name string, err error) error {
+// missing tells a file that is not there from one of a submodule, and from a disk that cannot be read. At is its path without
+// symbolic links.
+func (f *files) missing(name, at string, err error) error {
 	for _, no := range []syscall.Errno{syscall.ENOENT, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL} {
 		if errors.Is(err, no) {
+			for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
+				if f.isSubmodule(dir) {
+					return f.submodule(dir)
+				}
+			}
 			return fmt.Errorf("%.200s: %w", name, fs.ErrNotExist)
 		}
 	}
 	return f.fail(knv.New(knv.InternalRendering, "%s cannot be read: %v", name, err).Because(err))
+}
+
+// isSubmodule reports whether a folder, given without symbolic links, is that of a Git submodule.
+func (f *files) isSubmodule(dir string) bool {
+	data, err := f.root.ReadFile(path.Join(dir, remote.SubmoduleFile))
+	return err == nil && (remote.IsSubmodule(data) || f.workTree && dir != "." && strings.HasPrefix(string(data), "gitdir:"))
+}
+
+// submodule fails, since what is in a submodule is not known: without it, what was applied of that would be pruned.
+func (f *files) submodule(dir string) error {
+	return f.fail(knv.New(knv.Source, "%s is a Git submodule, and submodules are not fetched: commit its files to this repository, "+
+		"sync its repository with a RootSync of its own, or move it out of the directory that is synced", dir).About(knv.Resource{Path: dir}))
 }
 
 func (f *files) stat(name string) (at string, info fs.FileInfo, err error) {
@@ -154,7 +175,7 @@ func (f *files) stat(name string) (at string, info fs.FileInfo, err error) {
 		return "", nil, err
 	}
 	if info, err = f.root.Stat(at); err != nil {
-		return "", nil, f.missing(name, err)
+		return "", nil, f.missing(name, at, err)
 	}
 	return at, info, nil
 }
@@ -182,7 +203,7 @@ func (f *files) read(name string) ([]byte, error) {
 	}
 	data, err := f.root.ReadFile(at)
 	if err != nil {
-		return nil, f.missing(name, err)
+		return nil, f.missing(name, at, err)
 	}
 	return data, f.spend(0, max(0, parse.Expanded(data)-int(info.Size())))
 }
@@ -195,12 +216,15 @@ func (f *files) list(dir string) ([]string, error) {
 	}
 	d, err := f.root.Open(at)
 	if err != nil {
-		return nil, f.missing(dir, err)
+		return nil, f.missing(dir, at, err)
 	}
 	defer func() { _ = d.Close() }()
 	names, err := d.Readdirnames(-1)
 	if err != nil {
-		return nil, f.missing(dir, err)
+		return nil, f.missing(dir, at, err)
+	}
+	if slices.Contains(names, remote.SubmoduleFile) && f.isSubmodule(at) {
+		return nil, f.submodule(at)
 	}
 	slices.Sort(names)
 	return names, f.spend(1, 0)

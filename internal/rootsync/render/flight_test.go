@@ -76,18 +76,18 @@ func TestRender_whatTheCommitDecidesIsKept(t *testing.T) {
 	t.Parallel()
 	r := New(Options{})
 	dir := repository(t, "-- a/kustomization.yaml --\nresources: [x.yaml]\n")
-	_, _, first := r.Render(t.Context(), Tree{"c", dir}, "a")
+	_, _, first := r.Render(t.Context(), Tree{Commit: "c", Dir: dir}, "a")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.Render(t.Context(), Tree{"c", dir}, "a"); err == nil || err != first {
+	if _, _, err := r.Render(t.Context(), Tree{Commit: "c", Dir: dir}, "a"); err == nil || err != first {
 		t.Error(err)
 	}
 	// A disk that cannot be read says nothing of a commit.
-	if _, _, err := r.Render(t.Context(), Tree{"d", dir}, "a"); err == nil || err.Code != knv.InternalRendering {
+	if _, _, err := r.Render(t.Context(), Tree{Commit: "d", Dir: dir}, "a"); err == nil || err.Code != knv.InternalRendering {
 		t.Error(err)
 	}
-	if list, _, err := r.Render(t.Context(), Tree{"d", repository(t, one)}, "a"); err != nil || len(list) != 1 {
+	if list, _, err := r.Render(t.Context(), Tree{Commit: "d", Dir: repository(t, one)}, "a"); err != nil || len(list) != 1 {
 		t.Error(list, err)
 	}
 }

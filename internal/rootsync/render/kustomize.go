@@ -46,7 +46,11 @@ func kustomizer(o Options) func(context.Context, *files, string) ([]parse.File, 
 					openapi.ResetOpenAPI()
 				}
 			}()
-			m, err := krusty.MakeKustomizer(options).Run(g.files, path.Join(top, dir))
+			root, _, err := g.files.CleanedAbs(path.Join(top, dir))
+			if err != nil {
+				return nil, err
+			}
+			m, err := krusty.MakeKustomizer(options).Run(origins{g.files, string(root)}, path.Join(top, dir))
 			ended = true
 			if err != nil {
 				return nil, err

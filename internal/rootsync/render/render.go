@@ -58,7 +58,12 @@ func (o Options) withDefaults() Options {
 }
 
 // Tree is a folder with the files of a commit, which nobody changes.
-type Tree struct{ Commit, Dir string }
+type Tree struct {
+	Commit, Dir string
+	// WorkTree says that it is a checkout of Git's, where submodules have their content. They are refused as in a tree
+	// without it, as the sync does not fetch them.
+	WorkTree bool
+}
 
 // Renderer renders, for all syncs of a process. It is safe for concurrent use.
 type Renderer struct {
@@ -152,7 +157,7 @@ func (r *Renderer) render(ctx context.Context, tree Tree, dir string) result {
 	if err != nil {
 		return result{err: knv.New(knv.InternalRendering, "the files of %s cannot be read: %v", tree.Commit, err).Because(err)}
 	}
-	f.ctx = ctx
+	f.ctx, f.workTree = ctx, tree.WorkTree
 	wants, knvErr := f.wantsKustomize(dir)
 	if knvErr != nil || !wants {
 		defer f.close()
@@ -197,7 +202,7 @@ func (r *Renderer) kustomize(ctx context.Context, f *files, dir, commit string) 
 
 func tooLong(dir string, limit time.Duration) *knv.Error {
 	return knv.New(knv.InternalRendering, "rendering of %s has not ended within %v and is given up. "+
-		"Make the kustomization smaller, or split it over several RootSyncs", where(dir), limit).Because(context.DeadlineExceeded)
+		"Make the kustomization smaller, split it over several RootSyncs, or raise rootSync.renderTimeout in the configuration of Holdfast and restart the sync", where(dir), limit).Because(context.DeadlineExceeded)
 }
 
 func where(dir string) string {

@@ -96,6 +96,10 @@ f
 -> nowhere
 -- beside/absolute.yaml --
 -> /etc/hostname
+-- beside/sub/.git --
+submodule 1
+-- beside/dir/g/.git --
+gitdir: ../.git/modules/g
 -- outside --
 -> ../..
 `
@@ -112,7 +116,7 @@ f
 		}},
 		{"a directory with a slash before it", "/acme/c", []string{"acme/c/d.yaml"}},
 		{"a directory that is a link", "acme/linked", []string{"acme/linked/e.yaml"}},
-		{"a directory beside links that lead out", "beside/dir", []string{"beside/dir/f.yaml"}},
+		{"a directory beside a submodule, and links that lead out", "beside/dir", []string{"beside/dir/f.yaml"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,6 +133,22 @@ f
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The sync does not fetch what a submodule has, so it is refused of a checkout as well, which may be a work tree of its own.
+func TestRender_submodulesOfACheckout(t *testing.T) {
+	t.Parallel()
+	dir := repository(t, "-- .git --\ngitdir: /r/.git/worktrees/w\n-- a/x.yaml --\nx\n-- b/.git --\ngitdir: ../.git/modules/b\n-- b/y.yaml --\ny\n")
+	r := New(Options{})
+	if got, _, err := r.Render(t.Context(), Tree{Commit: "1", Dir: dir, WorkTree: true}, "a"); err != nil || len(got) != 1 {
+		t.Errorf("beside it: got %v, %v", got, err)
+	}
+	if _, _, err := r.Render(t.Context(), Tree{Commit: "1", Dir: dir, WorkTree: true}, ""); err == nil || !strings.Contains(err.Text, "b is a Git submodule") {
+		t.Errorf("with it: got %v", err)
+	}
+	if got, _, err := r.Render(t.Context(), Tree{Commit: "2", Dir: dir}, ""); err != nil || len(got) != 2 {
+		t.Errorf("an image with the files of it: got %v, %v", got, err)
 	}
 }
 
@@ -181,9 +201,9 @@ func TestRender_aKustomization(t *testing.T) {
 		t.Fatal(err, rendered)
 	}
 	want := []parse.File{
-		{Path: "overlays/prod/v1_configmap_p-c-a.yaml", Data: []byte("apiVersion: v1\ndata:\n  a: b\n  c: d\nkind: ConfigMap\nmetadata:\n  labels:\n    team: x\n  name: p-c-a\n  namespace: prod\n")},
-		{Path: "overlays/prod/v1_configmap_p-c-generated-824h8c8b26.yaml", Data: []byte("apiVersion: v1\ndata:\n  key: |\n    x=1\nkind: ConfigMap\nmetadata:\n  labels:\n    team: x\n  name: p-c-generated-824h8c8b26\n  namespace: prod\n")},
-		{Path: "overlays/prod/v1_namespace_prod.yaml", Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  labels:\n    team: x\n  name: prod\n")},
+		{Path: "overlays/prod/v1_configmap_p-c-a.yaml", Data: []byte("apiVersion: v1\ndata:\n  a: b\n  c: d\nkind: ConfigMap\nmetadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      path: ../../base/cm.yaml\n  labels:\n    team: x\n  name: p-c-a\n  namespace: prod\n")},
+		{Path: "overlays/prod/v1_configmap_p-c-generated-824h8c8b26.yaml", Data: []byte("apiVersion: v1\ndata:\n  key: |\n    x=1\nkind: ConfigMap\nmetadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      configuredIn: ../../base/kustomization.yaml\n      configuredBy:\n        apiVersion: builtin\n        kind: ConfigMapGenerator\n  labels:\n    team: x\n  name: p-c-generated-824h8c8b26\n  namespace: prod\n")},
+		{Path: "overlays/prod/v1_namespace_prod.yaml", Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      path: ns.yaml\n  labels:\n    team: x\n  name: prod\n")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -231,6 +251,13 @@ func TestRender_whatIsRefused(t *testing.T) {
 		{"a link to a file that is not there", "-- a/x.yaml --\n-> y.yaml\n", knv.BadPath, "a/x.yaml cannot be read"},
 		{"a folder with a name of a file is one", "-- a/x.yaml/kustomization.yaml --\nresources: []\n", knv.Rendering, "remove all below it"},
 		{"a kustomization below only", "-- a/x.yaml --\n-- a/b/kustomization.yml --\nresources: []\n", knv.Rendering, "there is a kustomization file in a/b"},
+
+		{"a directory that is a submodule", "-- a/.git --\nsubmodule 1\n", knv.Source, "a is a Git submodule"},
+		{"a submodule in the directory", "-- a/x.yaml --\n-- a/b/.git --\nsubmodule 1\n", knv.Source, "a/b is a Git submodule, and submodules are not fetched: commit its files"},
+		{"a link to a submodule", "-- a/x --\n-> ../b\n-- b/.git --\nsubmodule 1\n", knv.Source, "b is a Git submodule"},
+		{"a link to a folder of a submodule", "-- a/x --\n-> ../b/c/d\n-- b/.git --\nsubmodule 1\n", knv.Source, "b is a Git submodule"},
+		{"a base in a submodule", kustomization("resources: [../b/c]", "-- b/.git --\nsubmodule 1\n"), knv.Source, "b is a Git submodule"},
+		{"a file of a submodule", kustomization("resources: [b/c.yaml]", "-- a/b/.git --\nsubmodule 1\n"), knv.Source, "a/b is a Git submodule"},
 
 		{"an unknown field", kustomization("resource: [x]"), knv.Rendering, `unknown field "resource"`},
 		{"a file that is not there", kustomization("resources: [x.yaml]"), knv.Rendering, "x.yaml"},

@@ -260,7 +260,7 @@ func TestTree(t *testing.T) {
 		{
 			name:  "links that stay inside or lead out, attributes and a submodule",
 			files: map[string]string{"d/f": "x\r\n", "l": gitserver.Symlink("d/f"), "d/up": gitserver.Symlink(".."), "d/out": gitserver.Symlink("../../etc/passwd"), "absolute": gitserver.Symlink("/etc/passwd"), ".gitattributes": "* export-ignore text eol=lf filter=lfs\n", "sub": gitserver.Submodule(strings.Repeat("a", 40))},
-			want:  map[string]string{"d/f": "x\r\n", "l": "-> d/f", "d/up": "-> ..", "d/out": "-> ../../etc/passwd", "absolute": "-> /etc/passwd", ".gitattributes": "* export-ignore text eol=lf filter=lfs\n", "sub": "(empty)"},
+			want:  map[string]string{"d/f": "x\r\n", "l": "-> d/f", "d/up": "-> ..", "d/out": "-> ../../etc/passwd", "absolute": "-> /etc/passwd", ".gitattributes": "* export-ignore text eol=lf filter=lfs\n", "sub/.git": "submodule " + strings.Repeat("a", 40)},
 		},
 		{name: "names with everything that may be in one", files: map[string]string{"a b/\u00fc\n\t\"x\"": "1", "-rf": "2"}, want: map[string]string{"a b/\u00fc\n\t\"x\"": "1", "-rf": "2"}},
 		{name: "a file that is too large", files: map[string]string{"big": strings.Repeat("x", 2<<20)}, words: []string{"cannot be used", "more than 1 MiB"}},

@@ -48,7 +48,7 @@ func Open(o Options, r Remote, dir string) (*Repository, *knv.Error) {
 	o = o.orDefaults()
 	a, err := parseAddress(r.URL)
 	if err == nil && a.scheme == "file" && !o.AllowFile {
-		err = errors.New("a folder of the machine that Holdfast runs on is no source")
+		err = errors.New("a folder of the machine that Holdfast runs on is no source, unless rootSync.allowFileSources in its configuration says so when the sync starts")
 	}
 	if err != nil {
 		return nil, knv.New(knv.Source, "the address of the Git repository cannot be used: %v; correct spec.git.repo", err).Because(err)

@@ -33,8 +33,9 @@ type entry struct {
 	size           int64
 }
 
-// Export fetches a commit and writes its files into a new folder, as they are: without
-// submodules, whose folders are empty, and without what attributes would make of them.
+// Export fetches a commit and writes its files into a new folder, as they are, without what
+// attributes would make of them. In place of the content of a submodule it writes what
+// remote.IsSubmodule reads.
 func (r *Repository) Export(ctx context.Context, t remote.Target, commit, dir string) *knv.Error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*r.options.FetchTimeout, errTimeout)
 	defer cancel()
@@ -153,7 +154,7 @@ func (r *Repository) contents(ctx context.Context, entries []entry, w *remote.Wr
 // "<id> <type> <size>\n<content>\n".
 func writeEntry(w *remote.Writer, e entry, in *bufio.Reader) error {
 	if e.mode == modeSubmodule {
-		return w.Dir(e.path)
+		return w.Submodule(e.path, e.id)
 	}
 	header, err := in.ReadSlice('\n')
 	if err != nil {
