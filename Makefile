@@ -34,9 +34,9 @@ demo: ## Build everything, start a local control plane, protect things and try t
 	@$(GO) run ./demo run
 
 .PHONY: up
-up: ## Leave a local control plane running, with Holdfast in it; prints its KUBECONFIG.
+up: ## Leave a local control plane running, with Holdfast in it; prints its KUBECONFIG. FEATURES=all, or some of trees,sync,serviceaccounts
 	@echo "Compiling; the first time that takes some minutes." >&2
-	@$(GO) run ./demo up
+	@$(GO) run ./demo up -features="$(FEATURES)"
 
 .PHONY: down
 down: ## End what `make up` started.

@@ -27,6 +27,9 @@ metadata: {name: bank}
 spec: {template: {serviceAccount: {metadata: {annotations: {` + roleKey + `: "arn:aws:iam::111122223333:role/bank", cost-centre: bank}}}}}
 `
 
+// accountFiles are the kinds of Strimzi, and the rights to write service accounts.
+var accountFiles = []string{"-f", "internal/testkit/strimzi/crds.yaml", "-f", "config/rbac/serviceaccounts.yaml"}
+
 // serviceAccounts are told on a local control plane only: another may have Strimzi.
 func serviceAccounts(p place) chapter {
 	if !p.local {
@@ -45,7 +48,7 @@ func serviceAccounts(p place) chapter {
 	return chapter{title: accountsTitle, steps: []step{
 		{
 			why:     "Here the kinds of Strimzi stand for those of any operator",
-			kubectl: []string{"apply", "--server-side", "-f", "internal/testkit/strimzi/crds.yaml", "-f", "config/rbac/serviceaccounts.yaml"}, says: "kafkaconnects.kafka.strimzi.io serverside-applied",
+			kubectl: append([]string{"apply", "--server-side"}, accountFiles...), says: "kafkaconnects.kafka.strimzi.io serverside-applied",
 		},
 		{kubectl: in("apply", "--server-side", "-f", "-"), stdin: connects, says: "kafkaconnect.kafka.strimzi.io/bank serverside-applied", soon: true},
 		{

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -41,6 +42,8 @@ type demo struct {
 	kubeconfig string
 	// dir is the folder in which up makes .local.
 	dir string
+	// features are what up turns on.
+	features features
 }
 
 func main() { os.Exit(program()) }
@@ -71,8 +74,15 @@ func (d demo) command(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("demo "+args[0], flag.ContinueOnError)
 	flags.SetOutput(d.progress)
 	flags.StringVar(&d.dir, "dir", "", "`folder` in which up makes .local, instead of the root of the module")
+	list := flags.String("features", "", "what up turns on beside the guards: all, or a `list` of "+strings.Join(allFeatures, ", ")+" with commas")
 	if err := flags.Parse(args[1:]); err != nil || flags.NArg() > 0 {
 		return errUsage
+	}
+	if d.features, err = parseFeatures(*list); err != nil {
+		return err
+	}
+	if len(d.features) > 0 && d.kubeconfig != "" {
+		return fmt.Errorf("features are turned on on a local control plane only, and %s names another: leave one of the two out", kubeconfigVariable)
 	}
 	if err := d.complete(); err != nil {
 		return err

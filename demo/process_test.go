@@ -72,7 +72,7 @@ func TestUp_leavesAClusterAndDownEndsIt(t *testing.T) {
 			}
 		}
 	})
-	up := demoCommand(t, "up", "-dir", dir)
+	up := demoCommand(t, "up", "-dir", dir, "-features", "all")
 	var stderr bytes.Buffer
 	up.Stderr = &stderr
 	out, err := up.Output()
@@ -92,6 +92,7 @@ func TestUp_leavesAClusterAndDownEndsIt(t *testing.T) {
 	if err != nil || ready != "True" {
 		t.Errorf("Holdfast's condition Ready is %q (%v)", ready, err)
 	}
+	mustHaveAllFeatures(t, c, filepath.Join(dir, ".local", "rootsync.yaml"))
 	again, err := demoCommand(t, "up", "-dir", dir).Output()
 	if err != nil || !bytes.Equal(again, out) {
 		t.Errorf("a second up said %s (%v), want what the first said:\n%s", again, err, out)
@@ -102,8 +103,8 @@ func TestUp_leavesAClusterAndDownEndsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := family(t, pid)
-	if len(all) < 6 { // itself, the supervisor and its three, the manager
-		t.Errorf("up left the processes %v, want six", all)
+	if len(all) < 7 { // itself, the supervisor and its three, the manager and the sync
+		t.Errorf("up left the processes %v, want seven", all)
 	}
 	if err := demoCommand(t, "down", "-dir", dir).Run(); err != nil {
 		t.Fatalf("down: %v", err)
@@ -113,6 +114,47 @@ func TestUp_leavesAClusterAndDownEndsIt(t *testing.T) {
 	mustBeEmpty(t, dir)
 	if err := demoCommand(t, "down", "-dir", dir).Run(); err != nil {
 		t.Errorf("down of nothing: %v", err)
+	}
+}
+
+// mustHaveAllFeatures wants what a RootSync of the sample declares, a subnamespace, and a service account that follows its template.
+func mustHaveAllFeatures(t *testing.T, c *cluster.Cluster, rootSync string) {
+	t.Helper()
+	more := filepath.Join(t.TempDir(), "more.yaml")
+	if err := os.WriteFile(more, []byte(`
+{apiVersion: hnc.x-k8s.io/v1alpha2, kind: SubnamespaceAnchor, metadata: {name: below, namespace: `+sample+`}}
+---
+{apiVersion: kafka.strimzi.io/v1, kind: KafkaConnect, metadata: {name: shop, namespace: `+sample+`}, spec: {template: {serviceAccount: {metadata: {annotations: {a: b}}}}}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"apply", "-f", rootSync},
+		{"wait", "rootsync/sync-" + sample, "-n", syncHome, "--for=jsonpath={.status.lastSyncedCommit}", "--timeout=60s"},
+		{"get", "configmap", "cm-" + sample, "-n", sample},
+		{"apply", "--server-side", "-f", more},
+		{"wait", "subns/below", "-n", sample, "--for=jsonpath={.status.status}=Ok", "--timeout=60s"},
+		{"wait", "serviceaccount/shop-connect", "-n", sample, "--for=create", "--timeout=60s"},
+		{"delete", "rootsync", "sync-" + sample, "-n", syncHome},
+	} {
+		if _, err := manager.Kubectl(t.Context(), c, args...); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestParseFeatures(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ list, want, fails string }{
+		{list: ""},
+		{list: "all", want: "serviceaccounts sync trees"},
+		{list: "trees,sync,trees", want: "sync trees"},
+		{list: "tree", fails: `there is no feature "tree": use all, or some of trees, sync, serviceaccounts with commas between them`},
+	} {
+		got, err := parseFeatures(tt.list)
+		if strings.Join(got, " ") != tt.want || (err == nil) != (tt.fails == "") || err != nil && err.Error() != tt.fails {
+			t.Errorf("%q: got %v, %v", tt.list, got, err)
+		}
 	}
 }
 

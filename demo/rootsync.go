@@ -23,6 +23,9 @@ const (
 	syncConfiguration = "apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\nrootSync: {allowFileSources: true}\n"
 )
 
+// syncFiles are the kinds that RootSyncs take, and the rights of their workload.
+var syncFiles = []string{"-f", "config/namespaces/config-management-system.yaml", "-f", "config/crd/configsync", "-f", "config/rbac/sync.yaml"}
+
 // declares is the Namespace, and greeting an object in it.
 const declares = "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + common + "}\n"
 
@@ -51,7 +54,7 @@ func rootSyncs(p place) chapter {
 	steps := []step{
 		{
 			why:     "RootSyncs are the kind of Config Sync, and take a workload and an identity of their own",
-			kubectl: []string{"apply", "--server-side", "-f", "config/namespaces/config-management-system.yaml", "-f", "config/crd/configsync", "-f", "config/rbac/sync.yaml"}, says: "rootsyncs.configsync.gke.io serverside-applied",
+			kubectl: append([]string{"apply", "--server-side"}, syncFiles...), says: "rootsyncs.configsync.gke.io serverside-applied",
 		},
 		{
 			does: "three Git repositories are made, and one process starts that is to sync all of them",
@@ -73,13 +76,18 @@ func startSync(ctx context.Context, s *stage) error {
 	if err := os.WriteFile(file, []byte(syncConfiguration), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
+	return s.runSync(ctx, "--config", file, "--config-map", "")
+}
+
+// runSync runs the workload that syncs as a process of this machine.
+func (s *stage) runSync(ctx context.Context, args ...string) error {
 	err := manager.AwaitServed(ctx, s.cluster, "config/crd/configsync") // or it ends again
 	if err != nil {
 		return err
 	}
 	s.sync, err = manager.Start(ctx, s.cluster, manager.Options{
 		Workload: manager.Sync, Binary: s.binary, Dir: s.dir,
-		Args: []string{"--config", file, "--config-map", "", "--cache-dir", filepath.Join(s.dir, "sources")},
+		Args: append(args, "--cache-dir", filepath.Join(s.dir, "sources")),
 	})
 	return err
 }

@@ -65,9 +65,12 @@ func (d demo) up(ctx context.Context) error {
 	}
 	if lock == nil {
 		fmt.Fprintln(d.progress, "It is running already; make down ends it.")
+		if ended, err := os.ReadFile(h.path("ended")); err == nil {
+			fmt.Fprintf(d.progress, "But of its processes one has ended: %sTo have it again: make down, and then make up.\n", ended)
+		}
 		return h.printEnvironment(d.out)
 	}
-	if err := errors.Join(lock.Close(), os.RemoveAll(h.path("ready")), os.RemoveAll(h.path("failure"))); err != nil {
+	if err := errors.Join(lock.Close(), os.RemoveAll(h.path("ready")), os.RemoveAll(h.path("failure")), os.RemoveAll(h.path("ended"))); err != nil {
 		return err
 	}
 	if d.kubeconfig == "" { // here its progress shows
@@ -96,7 +99,7 @@ func (d demo) startServe(h home) (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(self, "serve", "-dir", d.dir)
+	cmd := exec.Command(self, "serve", "-dir", d.dir, "-features", strings.Join(d.features, ","))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), kubeconfigVariable+"="+d.kubeconfig)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -161,12 +164,15 @@ func (d demo) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return h.hold(ctx, s)
+	return h.hold(ctx, s, d.features)
 }
 
 // hold installs Holdfast, says that it is ready, and waits for the end.
-func (h home) hold(ctx context.Context, s *stage) error {
+func (h home) hold(ctx context.Context, s *stage, f features) error {
 	if err := manager.Install(ctx, s.cluster); err != nil {
+		return err
+	}
+	if err := s.install(ctx, f); err != nil {
 		return err
 	}
 	if err := s.startManager(ctx); err != nil {
@@ -177,17 +183,35 @@ func (h home) hold(ctx context.Context, s *stage) error {
 	} else if !ok {
 		return fmt.Errorf("wait for Holdfast to be ready: %s; the manager's log ends:\n%s", said, s.manager.LogTail())
 	}
+	if f.has(syncFeature) {
+		if err := s.startSample(ctx); err != nil {
+			return err
+		}
+	}
 	if err := os.WriteFile(h.path("ready"), []byte(s.cluster.Kubeconfig), 0o600); err != nil {
 		return err
 	}
+	return h.await(ctx, s)
+}
+
+// await waits for the end, and notes which process has ended before: people may want to try what happens then.
+func (h home) await(ctx context.Context, s *stage) error {
+	var syncs <-chan struct{} // for ever, if there is none
+	if s.sync != nil {
+		syncs = s.sync.Done()
+	}
+	var ended string
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-s.manager.Done(): // which people may want to try
-		fmt.Fprintf(os.Stderr, "The manager ended, the cluster stays; its log ends:\n%s\n", s.manager.LogTail())
+	case <-s.manager.Done():
+		ended = fmt.Sprintf("the manager. Its log ends:\n%s\n", s.manager.LogTail())
+	case <-syncs:
+		ended = fmt.Sprintf("the sync. Its log ends:\n%s\n", s.sync.LogTail())
 	}
+	err := os.WriteFile(h.path("ended"), []byte(ended), 0o600)
 	<-ctx.Done()
-	return nil
+	return err
 }
 
 // noteFailure writes an error of the end down, for down to tell.
