@@ -105,8 +105,12 @@ func TestRoller_leavesThePodPendingWhileThereIsNoNode(t *testing.T) {
 		t.Errorf("rolled %v, with no node to roll to", rolls)
 	}
 
+	// A delete of the pod by its name that comes late takes its successor, which the roller creates again.
+	g.Expect(e.Client.Delete(t.Context(), &next, client.GracePeriodSeconds(0))).To(gomega.Succeed())
 	n.Add(t, "another")
 	g.Eventually(r.Rolls, soon, often).Should(gomega.HaveLen(1))
+	g.Expect(e.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), &next)).To(gomega.Succeed())
+	g.Expect(next.Spec.NodeName).To(gomega.Equal("another"))
 	cancel()
 	g.Eventually(r.Done(), soon).Should(gomega.BeClosed())
 }

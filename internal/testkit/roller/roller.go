@@ -189,14 +189,7 @@ func (r *Roller) roll(ctx context.Context, pod *corev1.Pod) error {
 	next := again(pod)
 	for _, step := range []wait.ConditionWithContextFunc{
 		func(ctx context.Context) (bool, error) { return r.gone(ctx, pod) },
-		func(ctx context.Context) (bool, error) {
-			err := r.client.Create(ctx, next)
-			if apierrors.IsAlreadyExists(err) { // the answer to an earlier try was lost
-				err = r.client.Get(ctx, client.ObjectKeyFromObject(next), next)
-			}
-			return err == nil, err
-		},
-		func(ctx context.Context) (bool, error) { return r.bind(ctx, next, pod.Spec.NodeName) },
+		func(ctx context.Context) (bool, error) { return r.place(ctx, pod, next) },
 		func(ctx context.Context) (bool, error) { return r.runs(ctx, next) },
 	} {
 		if err := r.insist(ctx, step); err != nil {
@@ -207,6 +200,25 @@ func (r *Roller) roll(ctx context.Context, pod *corev1.Pod) error {
 	defer r.mu.Unlock()
 	r.rolls = append(r.rolls, Roll{Pod: client.ObjectKeyFromObject(pod), Old: uid, New: next.UID, At: time.Now()})
 	return nil
+}
+
+// place creates the successor of a pod, and puts it onto another node. It creates the successor again if that is gone before:
+// a kubelet that is played deletes by name, and may be late.
+func (r *Roller) place(ctx context.Context, pod, next *corev1.Pod) (bool, error) {
+	if next.UID == "" {
+		err := r.client.Create(ctx, next)
+		if apierrors.IsAlreadyExists(err) { // the answer to an earlier try was lost
+			err = r.client.Get(ctx, client.ObjectKeyFromObject(next), next)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	done, err := r.bind(ctx, next, pod.Spec.NodeName)
+	if apierrors.IsNotFound(err) {
+		*next = *again(pod)
+	}
+	return done, err
 }
 
 // remove deletes a pod. If the answer is lost, it looks whether the API server has done so.
