@@ -33,7 +33,7 @@ func (c *client) checkout(ctx context.Context, client dynamic.Interface, setting
 	if wrong != nil {
 		return nil, wrong
 	}
-	c.Transient("fetching " + withoutPassword(settings.Source.Address))
+	c.Transient("fetching " + settings.Source.Shown())
 	defer c.Transient("")
 	out, err := fetch.Newest(ctx, settings.Source, credentials)
 	if err != nil {

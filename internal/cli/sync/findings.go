@@ -77,7 +77,7 @@ func (r *report) look(read parse.Result, sync object.Sync, server bool) {
 	}
 	if !read.Blocked {
 		r.Objects = new(len(all))
-		errs = slices.Concat(errs, dependencies(all), rootSyncs(all))
+		errs = slices.Concat(errs, dependencies(all), rootSyncs(all), unacceptable(all))
 		if err := parse.Declares(all, sync); err != nil {
 			errs = append(errs, err)
 		}

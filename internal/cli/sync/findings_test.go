@@ -18,14 +18,18 @@ import (
 func TestReport(t *testing.T) {
 	t.Parallel()
 	const (
-		cm      = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}"
-		other   = "{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: shop, annotations: {config.kubernetes.io/depends-on: /namespaces/shop/ConfigMap/c}}}"
-		ns      = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
-		gateway = "{apiVersion: example.com/v1, kind: Gateway, metadata: {name: g, namespace: shop}}"
-		crd     = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gateways.example.com}, spec: {group: example.com, scope: Namespaced, names: {plural: gateways, kind: Gateway}}}"
-		rs      = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {sourceFormat: unstructured, git: {repo: 'https://h/r', auth: none}}}"
-		wrong   = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {sourceFormat: unstructured}}"
-		odd     = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {git: []}}"
+		cm       = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}"
+		other    = "{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: shop, annotations: {config.kubernetes.io/depends-on: /namespaces/shop/ConfigMap/c}}}"
+		ns       = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
+		gateway  = "{apiVersion: example.com/v1, kind: Gateway, metadata: {name: g, namespace: shop}}"
+		crd      = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gateways.example.com}, spec: {group: example.com, scope: Namespaced, names: {plural: gateways, kind: Gateway}}}"
+		rs       = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {sourceFormat: unstructured, git: {repo: 'https://h/r', auth: none}}}"
+		wrong    = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {sourceFormat: unstructured}}"
+		odd      = "{apiVersion: configsync.gke.io/v1beta1, kind: RootSync, metadata: {name: shop, namespace: config-management-system}, spec: {git: []}}"
+		versions = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gateways.example.com}, spec: {group: example.com, scope: Namespaced, names: {plural: gateways, kind: Gateway}, versions: [{name: v1, served: false}, {name: v2, served: true}]}}"
+		repo     = "{apiVersion: configsync.gke.io/v1beta1, kind: RepoSync, metadata: {name: shop, namespace: shop}}"
+		ingress  = "{apiVersion: extensions/v1beta1, kind: Ingress, metadata: {name: i, namespace: shop}}"
+		labels   = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, labels: {a b: x}, annotations: {/x: z}}}"
 	)
 	tests := []struct {
 		name   string
@@ -57,6 +61,13 @@ func TestReport(t *testing.T) {
 		{
 			name: "a kind that the cluster does not serve", files: "a " + ns + "\nb " + gateway, server: "Namespace",
 			want: `b: KNV1021: The cluster serves no kind "Gateway.example.com"`,
+		},
+		{name: "a version that its definition in the folder does not serve", files: "b " + gateway + "\nc " + versions, want: "b: KNV1021: No CustomResourceDefinition serves Gateway.example.com in version v1: use v2"},
+		{name: "a version that no Kubernetes serves any more", files: "a " + ns + "\nb " + ingress, want: "b: KNV1021: Kubernetes serves no extensions/v1beta1, Kind=Ingress since version 1.22: use networking.k8s.io/v1"},
+		{name: "a RepoSync", files: "a " + ns + "\nb " + repo, want: "b: KNV1021: Holdfast reconciles no RepoSync"},
+		{
+			name: "labels and annotations that no API server takes", files: "a " + ns + "\nb " + labels,
+			want: `b: KNV2009: The API server would refuse it: metadata.annotations: Invalid value: "/x"`,
 		},
 		{name: "a RootSync that is right", files: "a " + rs, sync: "other", want: "1 object in 1 file: nothing is wrong"},
 		{
@@ -98,5 +109,20 @@ func TestReport(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestFirstLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"one\ntwo":  "one",
+		" one \n\n": "one",
+		"trouble configuring builtin PatchTransformer with config: `\npatch: |\n  x\n`: must specify a target": "trouble configuring builtin PatchTransformer with config: ` patch: | x `: must specify a target",
+		"`a` and `b`\nmore":       "`a` and `b`",
+		strings.Repeat("x", 1000): strings.Repeat("x", longest) + " …",
+	} {
+		if diff := cmp.Diff(want, firstLine(text)); diff != "" {
+			t.Errorf("%.20q (-want +got)\n%s", text, diff)
+		}
 	}
 }

@@ -61,7 +61,7 @@ func newNowCommand(c *client) *cobra.Command {
 				return err
 			}
 			if o.timeout <= 0 {
-				return usage("--timeout is a duration such as 5m, and more than nothing")
+				return usage(timeoutPositive)
 			}
 			return c.now(cmd.Context(), o)
 		},
@@ -69,7 +69,7 @@ func newNowCommand(c *client) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "All RootSyncs of the cluster but those that are suspended")
 	flags.BoolVar(&o.wait, "wait", true, "Wait until that is done")
-	flags.DurationVar(&o.timeout, "timeout", defaultWait, "How long to wait at most")
+	flags.DurationVar(&o.timeout, "timeout", defaultWait, timeoutUsage)
 	return cmd
 }
 

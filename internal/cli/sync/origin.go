@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/cli/fields"
 	"github.com/holdfast-dev/holdfast/internal/platform/ownership"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
 )
 
 // Kept is whether, and how, an object is kept as a source says.
@@ -164,12 +165,12 @@ func contextOf(annotation string) (repository, ref string) {
 		return "", ""
 	}
 	if c.Chart != "" {
-		return withoutPassword(c.Repo) + " " + c.Chart, c.Version
+		return spec.WithoutPassword(c.Repo) + " " + c.Chart, c.Version
 	}
 	if c.Rev != "" && c.Rev != "HEAD" {
 		c.Branch = c.Rev
 	}
-	return withoutPassword(cmp.Or(c.Repo, c.Image)), c.Branch
+	return spec.WithoutPassword(cmp.Or(c.Repo, c.Image)), c.Branch
 }
 
 // claimsOn says whose a namespace is.

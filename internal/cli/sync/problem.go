@@ -136,8 +136,12 @@ func idText(id object.ID) string {
 // longest is how much of a message is shown: some hold the output of other programs.
 const longest = 400
 
+// firstLine is the first line of a message, or all of it as one line if the first ends within a quotation, as of kustomize.
 func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if strings.Count(line, "`")%2 == 1 {
+		line = strings.Join(strings.Fields(line+" "+rest), " ")
+	}
 	if r := []rune(line); len(r) > longest {
 		line = string(r[:longest]) + " …"
 	}

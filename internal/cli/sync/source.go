@@ -5,7 +5,6 @@ package sync
 
 import (
 	"cmp"
-	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -39,24 +38,11 @@ func sourceOf(s configsyncv1beta1.RootSyncSpec) source {
 	case out.Type == string(configsyncv1beta1.SourceHelm) && s.Helm != nil:
 		out.Address, out.Ref = strings.TrimSuffix(s.Helm.Repo, "/")+"/"+s.Helm.Chart, s.Helm.Version
 	}
-	out.Address = withoutPassword(out.Address)
+	out.Address = spec.WithoutPassword(out.Address)
 	if out.Dir = strings.Trim(path.Clean("/"+out.Dir), "/"); out.Dir == "." {
 		out.Dir = ""
 	}
 	return out
-}
-
-// withoutPassword is an address that can be shown to anybody. A name without a password
-// may be a token.
-func withoutPassword(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	if _, has := u.User.Password(); has || u.Scheme != "ssh" {
-		u.User = nil
-	}
-	return u.String()
 }
 
 // String is the source as it is.

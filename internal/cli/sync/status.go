@@ -42,10 +42,14 @@ const statusExample = `  # All RootSyncs of the cluster
   kubectl holdfast sync status shop -w
 
   # Wait until all are synced, ten minutes at most
-  kubectl holdfast sync status --wait=10m`
+  kubectl holdfast sync status --wait --timeout=10m`
 
-// defaultWait is how long --wait waits that says no more.
-const defaultWait = 5 * time.Minute
+// What --timeout is, of each command that has it.
+const (
+	defaultWait     = 5 * time.Minute
+	timeoutUsage    = "How long to wait at most"
+	timeoutPositive = "--timeout is a duration such as 5m, and more than nothing"
+)
 
 const (
 	formatWide = "wide"
@@ -56,10 +60,11 @@ var statusFormats = []string{formatWide, formatName, ui.JSON, ui.YAML}
 
 // statusOptions are what the command line of status says.
 type statusOptions struct {
-	names  []string
-	watch  bool
-	wait   time.Duration
-	output string
+	names   []string
+	watch   bool
+	wait    bool
+	timeout time.Duration
+	output  string
 }
 
 func newStatusCommand(c *client) *cobra.Command {
@@ -80,17 +85,17 @@ func newStatusCommand(c *client) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.watch, "watch", "w", false, "Go on with what changes")
-	flags.DurationVar(&o.wait, "wait", 0, "Wait until they are synced, so long at most; 5m if no time is said")
-	flags.Lookup("wait").NoOptDefVal = text.Duration(defaultWait)
+	flags.BoolVar(&o.wait, "wait", false, "Wait until they are synced")
+	flags.DurationVar(&o.timeout, "timeout", defaultWait, timeoutUsage)
 	addOutputFlag(cmd, &o.output, statusFormats)
 	return cmd
 }
 
 func (o *statusOptions) validate() error {
 	switch {
-	case o.wait < 0:
-		return usage("--wait is a duration such as 5m, and not %s", o.wait)
-	case o.watch && o.wait > 0:
+	case o.timeout <= 0:
+		return usage(timeoutPositive)
+	case o.watch && o.wait:
 		return usage("--watch does not end and --wait does: leave one out")
 	case o.watch && o.output != "" && o.output != formatWide:
 		return usage("--watch shows a table: leave -o %s out", o.output)
@@ -114,7 +119,7 @@ func (c *client) status(ctx context.Context, o *statusOptions) error {
 	if o.watch {
 		return c.watchStatus(ctx, client, o)
 	}
-	if o.wait > 0 && !allSynced(items) {
+	if o.wait && !allSynced(items) {
 		if items, err = c.waitStatus(ctx, client, o, items); err != nil {
 			return err
 		}
@@ -122,15 +127,15 @@ func (c *client) status(ctx context.Context, o *statusOptions) error {
 	if err := c.printStatus(o.output, items, time.Now()); err != nil {
 		return err
 	}
-	if o.wait > 0 && !allSynced(items) {
-		c.Notef("not all were synced within %s", text.Duration(o.wait))
+	if o.wait && !allSynced(items) {
+		c.Notef("not all were synced within %s", text.Duration(o.timeout))
 	}
 	return verdict(items)
 }
 
 // waitStatus waits until all are synced, and says how they are then or when the time is up.
 func (c *client) waitStatus(ctx context.Context, client dynamic.Interface, o *statusOptions, items []item) ([]item, error) {
-	err := until(ctx, client, o.wait, func(now snapshot) (bool, error) {
+	err := until(ctx, client, o.timeout, func(now snapshot) (bool, error) {
 		var err error
 		if items, err = now.items(o.names); err != nil {
 			return true, err
