@@ -8,11 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
 // What the API server and controllers fill in is no drift, and stays when the object is
@@ -114,4 +118,35 @@ func TestFields_labelsAndAnnotations(t *testing.T) {
 		r.synced("a", r.commit("a", "x.yaml", text(step.labels, step.annotations)))
 		r.Expect(seen()).To(gomega.Equal(step.want))
 	}
+}
+
+// Drift shows by who owns fields, and since when. It is put back where that alone would not tell.
+func TestFields_driftThatOwnersDoNotShow(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	secret := func(data string) string {
+		return "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: \"{n}\"}\nstringData: {" + data + "}\n---\n"
+	}
+	r.syncOf("a", ns("n")+secret("a: one, b: two")+cm("n", "one", "1"))
+	data := func() string {
+		s := &corev1.Secret{}
+		r.Expect(r.Client.Get(t.Context(), client.ObjectKey{Namespace: r.name("n"), Name: "s"}, s)).To(gomega.Succeed())
+		return fmt.Sprintf("%s", s.Data)
+	}
+	for _, change := range []string{`{"stringData":{"a":"other"}}`, `{"data":{"b":null}}`} {
+		r.patch("secret", "n/s", change)
+		r.Eventually(data, within, often).Should(gomega.Equal("map[a:one b:two]"))
+	}
+	r.synced("a", r.commit("a", "x.yaml", ns("n")+secret("a: one")+cm("n", "one", "1")))
+	r.Expect(data()).To(gomega.Equal("map[a:one]"))
+
+	// Not within the second of the last write: the API server notes no less.
+	o := r.object("cm", "n/one")
+	applied := o.GetManagedFields()[0].Time.Time
+	r.Eventually(func() time.Duration { return time.Since(applied) }, within, often).Should(gomega.BeNumerically(">", 2*time.Second))
+	o.SetManagedFields(nil)
+	o.SetResourceVersion("")
+	r.Expect(unstructured.SetNestedField(o.Object, "other", "data", "v")).To(gomega.Succeed())
+	r.Expect(r.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(object.FieldManager), client.ForceOwnership)).To(gomega.Succeed())
+	r.value("n/one", "1")
 }

@@ -126,6 +126,22 @@ func TestMutationIgnore_theContentIsMadeOnceAndLeft(t *testing.T) {
 	r.value("n/one", "mine")
 	r.delete("cm", "n/one")
 	r.value("n/one", "2")
+
+	// Whether it is left stands on the object, for those who look at it: as declared, and not as a hand has written it.
+	stands := func(name, want string) {
+		t.Helper()
+		r.Eventually(func() string { return r.object("cm", "n/"+name).GetAnnotations()[object.AnnotationMutation] }, within, often).Should(gomega.Equal(want), name)
+	}
+	r.patch("cm", "n/one", `{"metadata":{"annotations":{"`+object.AnnotationMutation+`":null}}}`)
+	stands("one", object.MutationIgnore)
+	r.synced("a", r.commit("a", "x.yaml", ns("n")+cm("n", "one", "3")+with(cm("n", "two", "3"), ignore)))
+	r.value("n/one", "3")
+	stands("one", "")
+	r.value("n/two", "2")
+	stands("two", object.MutationIgnore)
+	r.patch("cm", "n/one", `{"metadata":{"annotations":{"`+object.AnnotationMutation+`":"ignore"}},"data":{"v":"mine"}}`)
+	r.value("n/one", "3")
+	stands("one", "")
 	r.synced("a", r.commit("a", "x.yaml", ns("n")))
 	r.manager("cm", "n/one", "-")
 }

@@ -15,6 +15,7 @@ import (
 
 	configsyncv1beta1 "github.com/holdfast-dev/holdfast/api/configsync/v1beta1"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/apply"
+	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/report"
 	"github.com/holdfast-dev/holdfast/internal/rootsync/spec"
@@ -60,6 +61,9 @@ func (r *runner) remove(ctx context.Context, rs *configsyncv1beta1.RootSync, set
 	if !slices.Contains(rs.Finalizers, configsyncv1beta1.FinalizerReconciler) {
 		return r.release(ctx, rs)
 	}
+	if settings.Suspended && settings.Foreground {
+		return r.holdRemoval(ctx, rs, facts)
+	}
 	// It wants nothing any more: others may take over what it has.
 	r.s.forget(r.sync)
 	if err := r.s.identities.Ensure(ctx, r.sync); err != nil {
@@ -88,6 +92,16 @@ func (r *runner) remove(ctx context.Context, rs *configsyncv1beta1.RootSync, set
 		return nil
 	}
 	return r.release(ctx, rs)
+}
+
+// holdRemoval keeps a RootSync that is suspended, and what it has, until it is resumed or its objects are to stay.
+func (r *runner) holdRemoval(ctx context.Context, rs *configsyncv1beta1.RootSync, facts *report.Facts) error {
+	r.stop()
+	r.unsubscribe()
+	facts.Teardown = &report.Teardown{Errors: []*knv.Error{knv.New(knv.Applier,
+		"RootSync %s is suspended, so that its objects are not deleted: remove the annotation %s from it to have them deleted, or set the annotation %s to %s to keep them",
+		r.sync, configsyncv1beta1.AnnotationSuspend, configsyncv1beta1.AnnotationDeletionPropagation, configsyncv1beta1.DeletionOrphan)}}
+	return r.undecided(ctx, rs)
 }
 
 // release lets the RootSync go.

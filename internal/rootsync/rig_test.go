@@ -233,6 +233,7 @@ func (r *rig) says(short, text string) {
 var kinds = map[string]schema.GroupVersionKind{
 	"cm":        {Version: "v1", Kind: "ConfigMap"},
 	"ns":        {Version: "v1", Kind: "Namespace"},
+	"secret":    {Version: "v1", Kind: "Secret"},
 	"role":      {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 	"account":   {Version: "v1", Kind: "ServiceAccount"},
 	"inventory": group.Resource.GroupVersion().WithKind("ResourceGroup"),

@@ -109,7 +109,7 @@ func New(o Options) *Syncer {
 	s := &Syncer{
 		o: o, client: o.Manager.GetClient(), events: o.Manager.GetEventRecorder("holdfast-sync"),
 		registry: namespaces.NewRegistry(), declarers: newDeclarers(), slots: semaphore.NewWeighted(calls),
-		renderer: render.New(render.Options{Clock: o.Clock, Program: o.Program}),
+		renderer: render.New(render.Options{Clock: o.Clock, Program: o.Program, Time: o.config().RenderTimeout.Duration}),
 		runners:  map[object.Sync]*runner{}, started: make(chan struct{}), meters: newMeters(),
 	}
 	s.rights = rights.New(rights.Options{

@@ -56,6 +56,29 @@ func TestRemove_waitsForWhatMustNotGo(t *testing.T) {
 	r.manager("ns", "n", "-")
 }
 
+// A RootSync that is suspended deletes nothing, whether the suspension comes before its deletion or during it.
+func TestRemove_whileSuspended(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	r.syncOf("a", ns("n")+cm("n", "one", "1"))
+	r.syncOf("b", ns("m")+cm("m", "one", "1"))
+	uid := r.object("cm", "n/one").GetUID()
+	for _, short := range []string{"a", "b"} {
+		r.annotate(short, foreground)
+		r.annotate(short, "holdfast.dev/suspend=true")
+		r.Expect(r.Client.Delete(t.Context(), r.rootSync(short))).To(gomega.Succeed())
+		r.failing(short, "KNV2009: RootSync {"+short+"} is suspended, so that its objects are not deleted")
+	}
+	r.manager("cm", "n/one", "a")
+	r.Expect(r.object("cm", "n/one").GetUID()).To(gomega.Equal(uid))
+	r.annotate("a", "holdfast.dev/suspend-")
+	r.gone("a")
+	r.manager("cm", "n/one", "-")
+	r.annotate("b", strings.Replace(foreground, "Foreground", "Orphan", 1))
+	r.gone("b")
+	r.manager("cm", "m/one", "")
+}
+
 // What is wrong with its source keeps no RootSync from going.
 func TestRemove_withoutItsSource(t *testing.T) {
 	t.Parallel()

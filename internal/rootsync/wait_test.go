@@ -32,7 +32,7 @@ func TestReconcileTimeout_ofWhatAFinalizerHolds(t *testing.T) {
 		r.patch("cm", "n/one", held)
 		r.annotate("a", foreground)
 		r.Expect(r.Client.Delete(t.Context(), r.rootSync("a"))).To(gomega.Succeed())
-		r.failing("a", "KNV2009: failed to wait for ConfigMap, {n}/one: it is still being deleted")
+		r.failing("a", "KNV2009: failed to wait for ConfigMap, {n}/one: reconcile timeout: it is still being deleted")
 		r.manager("cm", "n/two", "-")
 		r.Expect(r.object("cm", "n/one").GetDeletionTimestamp()).NotTo(gomega.BeNil())
 		r.patch("cm", "n/one", free)

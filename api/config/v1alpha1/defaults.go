@@ -22,6 +22,8 @@ const (
 	DefaultOverlap = 24 * time.Hour
 	// DefaultMaxOverride is how long an override may be in force.
 	DefaultMaxOverride = time.Hour
+	// DefaultRenderTimeout is how long kustomize may take for one RootSync.
+	DefaultRenderTimeout = time.Minute
 )
 
 // SetDefaults fills every field that is empty and has a default. A duration of
@@ -50,6 +52,7 @@ func SetDefaults(c *HoldfastConfiguration) {
 	if c.RootSync.Claims == nil {
 		c.RootSync.Claims = new(true)
 	}
+	c.RootSync.RenderTimeout = cmp.Or(c.RootSync.RenderTimeout, metav1.Duration{Duration: DefaultRenderTimeout})
 	setServiceAccountsDefaults(&c.ServiceAccounts)
 }
 

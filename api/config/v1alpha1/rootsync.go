@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // RootSyncConfiguration is about RootSyncs. It is for the workload "sync", which runs
 // where there are any.
 type RootSyncConfiguration struct {
@@ -21,4 +23,9 @@ type RootSyncConfiguration struct {
 	// file:///path. It is fixed while the workload runs. Default: false.
 	// +optional
 	AllowFileSources bool `json:"allowFileSources,omitempty"`
+
+	// renderTimeout is how long kustomize may take for one RootSync: between 1s and 1h. It is
+	// fixed while the workload runs. Default: 1m.
+	// +optional
+	RenderTimeout metav1.Duration `json:"renderTimeout,omitzero"`
 }

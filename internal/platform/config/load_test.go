@@ -218,6 +218,7 @@ deletion:
   workloadControllers: [a, "", "b c", a]
   onOutage: Deny
   overrides: {maxDuration: 25h, approval: Yes}
+rootSync: {renderTimeout: 2h}
 `,
 			want: []string{
 				`featureGates: Invalid value: "a b": no feature gate can have this name: use letters and digits`,
@@ -243,6 +244,7 @@ deletion:
 				`deletion.onOutage: Unsupported value: "Deny": supported values: "Refuse", "Allow"`,
 				`deletion.overrides.approval: Unsupported value: "Yes": supported values: "NotRequired", "Required"`,
 				`deletion.overrides.maxDuration: Invalid value: "25h0m0s": must be between 1s and 24h`,
+				`rootSync.renderTimeout: Invalid value: "2h0m0s": must be between 1s and 1h`,
 			},
 		},
 		{
@@ -458,6 +460,7 @@ hierarchy:
 kind: HoldfastConfiguration
 rootSync:
   claims: true
+  renderTimeout: 1m0s
 scope:
   namespaces:
     - '!kube-*'

@@ -47,6 +47,9 @@ func Validate(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {
 		[]configv1alpha1.OutageRule{configv1alpha1.OutageRefuses, configv1alpha1.OutageAllows})...)
 	problems = append(problems, validateOverrides(&cfg.Deletion.Overrides, deletion.Child("overrides"))...)
 	problems = append(problems, validateEviction(&cfg.Eviction, field.NewPath("eviction"))...)
+	if d := cfg.RootSync.RenderTimeout.Duration; d < time.Second || d > time.Hour {
+		problems = append(problems, field.Invalid(field.NewPath("rootSync", "renderTimeout"), d.String(), "must be between 1s and 1h"))
+	}
 	problems = append(problems, validateServiceAccounts(&cfg.ServiceAccounts, field.NewPath("serviceAccounts"))...)
 	return problems
 }

@@ -22,10 +22,14 @@ func (e *Engine) advance(ctx context.Context) error {
 		return nil
 	}
 	err := e.record(ctx, ids, statuses)
-	if err != nil {
-		e.mu.Lock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case err != nil:
 		e.dirty = true // it is tried again
-		e.mu.Unlock()
+	case e.stage == Settled && !e.recorded:
+		e.recorded = true
+		e.o.Changed()
 	}
 	return err
 }
@@ -67,17 +71,19 @@ func (e *Engine) due() (ids []object.ID, statuses []group.Status, due bool) {
 		e.prune()
 	}
 	if e.stage == Pruning && e.allSettled() {
-		e.stage, e.dirty = Settled, true
+		e.stage, e.dirty, e.recorded = Settled, true, false
 		for id := range e.strangers {
 			e.queue.Add(id)
 		}
 		clear(e.strangers)
-		e.o.Changed()
 	}
 	switch {
 	case e.stage == Settled && e.dirty:
 		e.dirty = false
 		ids = append(e.left(), wanted...)
+	case e.stage == Pruning && e.dirty: // what takes long to go is to be seen
+		e.dirty = false
+		ids = append(slices.Clone(e.inventory), wanted...)
 	case len(wanted) > 0:
 		ids = append(slices.Clone(e.inventory), wanted...)
 	default:

@@ -47,8 +47,9 @@ type Engine struct {
 	refused, trouble, tooMany *knv.Error
 	inventory                 []object.ID
 	failures                  int
-	// dirty says that the inventory may have to be written.
-	dirty bool
+	// dirty says that the inventory may have to be written, recorded that it was since the stage is Settled: only then it
+	// is known whether it has room for what became of each object.
+	dirty, recorded bool
 }
 
 // house stands in the queue for the RootSync as a whole.

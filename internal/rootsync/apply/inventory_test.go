@@ -60,6 +60,8 @@ func TestEngine_theInventorySaysWhatBecameOfEach(t *testing.T) {
 	d.WithStatus = false
 	e.Set(d)
 	r.Eventually(e.statuses, patience, often).Should(gomega.BeEmpty())
+	// What is left of it would be of an older generation for ever, which is InProgress to kstatus.
+	r.Expect(r.get("kpt.dev/v1alpha1/ResourceGroup", object.SyncNamespace, "status").Object["status"]).To(gomega.BeNil())
 }
 
 func TestStore_keepsWhatAnotherHasAdded(t *testing.T) {

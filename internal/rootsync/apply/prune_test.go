@@ -151,7 +151,7 @@ func TestEngine_whatIsDetachedOrSpecialStays(t *testing.T) {
 	ns := r.e.Namespace(t)
 	e := r.start("detach", nil)
 	const detach = "client.lifecycle.config.k8s.io/deletion: detach"
-	e.set("c1", configMap(ns, "kept", "v", detach), configMap(ns, "taken", "v"), configMap(ns, "owned", "v"), namespace("kube-public"), namespace("detach-ns"))
+	e.set("c1", configMap(ns, "kept", "v", detach), configMap(ns, "kept-for-kpt", "v", "cli-utils.sigs.k8s.io/on-remove: keep"), configMap(ns, "taken", "v"), configMap(ns, "owned", "v"), namespace("kube-public"), namespace("detach-ns"))
 	r.patch("v1/ConfigMap", ns, "owned", "{metadata: {ownerReferences: [{apiVersion: v1, kind: Namespace, name: "+ns+", uid: "+string(r.get("v1/Namespace", "", ns).GetUID())+"}]}}")
 	other := r.start("detach-other", nil)
 	other.set("o1", configMap(ns, "taken", "w"))
@@ -163,6 +163,9 @@ func TestEngine_whatIsDetachedOrSpecialStays(t *testing.T) {
 	kept := r.get("v1/ConfigMap", ns, "kept")
 	if dataOf(kept) != "v" || kept.GetAnnotations()[object.AnnotationManager] != "" || kept.GetAnnotations()[object.AnnotationDeletion] != "detach" || len(kept.GetLabels()) > 0 {
 		t.Errorf("detached: %v", kept)
+	}
+	if got := r.get("v1/ConfigMap", ns, "kept-for-kpt"); dataOf(got) != "v" || got.GetAnnotations()[object.AnnotationManager] != "" {
+		t.Errorf("detached as kpt does: %v", got)
 	}
 	if got := r.get("v1/ConfigMap", ns, "taken"); dataOf(got) != "w" || got.GetAnnotations()[object.AnnotationManager] != ":root_detach-other" {
 		t.Errorf("another's: %v", got)
@@ -324,4 +327,26 @@ func TestEngine_whatChangedBeforeItsDeletionIsDeletedOnceTheWatchShowsIt(t *test
 	if r.get("v1/ConfigMap", ns, "goes") != nil {
 		t.Error("it is still there")
 	}
+}
+
+// What takes long to go stands in the inventory as that, before it has taken too long.
+func TestEngine_theInventorySaysWhatGoes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ns := r.e.Namespace(t)
+	e := r.start("going", nil)
+	set := func(commit string, texts ...string) {
+		d := timed(declared(t, texts...), commit, "10m")
+		d.WithStatus = true
+		e.Set(d)
+	}
+	set("c1", configMap(ns, "kept", "v"), configMap(ns, "held", "v"))
+	e.settled("c1")
+	r.patch("v1/ConfigMap", ns, "held", "{metadata: {finalizers: [example.com/held]}}")
+	set("c2", configMap(ns, "kept", "v"))
+	r.Eventually(e.statuses, patience, often).Should(gomega.ConsistOf(
+		gomega.HavePrefix("kept Current Apply Succeeded Succeeded"), gomega.HavePrefix("held Terminating Delete Succeeded Pending")))
+	r.patch("v1/ConfigMap", ns, "held", "{metadata: {finalizers: null}}")
+	e.settled("c2")
+	r.Eventually(e.statuses, patience, often).Should(gomega.ConsistOf(gomega.HavePrefix("kept Current Apply Succeeded Succeeded")))
 }

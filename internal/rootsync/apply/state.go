@@ -19,7 +19,7 @@ func (e *Engine) State() State {
 	defer e.mu.Unlock()
 	s := State{
 		Version: e.current.Version, Stage: e.stage, Removed: e.removed, Missing: map[string][]object.ID{}, Inventory: e.inventory,
-		Settled: e.next == nil && (e.stage == Settled || e.refused != nil && e.stage == Idle),
+		Settled: e.next == nil && (e.stage == Settled && e.recorded || e.refused != nil && e.stage == Idle),
 		Errors:  slices.Clone(e.graphErrs),
 	}
 	for _, err := range []*knv.Error{e.refused, e.trouble, e.tooMany} {
@@ -116,6 +116,8 @@ func words(it *item) (actuation, reconcile string) {
 		times    = "Timeout"
 	)
 	switch {
+	case it.outcome == open && !it.isDeclared() && it.deleted != "" && it.refused == nil:
+		return succeeds, pends // it goes
 	case it.outcome == open:
 		return pends, pends
 	case it.outcome == failed, it.refused != nil:

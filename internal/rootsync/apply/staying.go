@@ -93,7 +93,7 @@ func (e *Engine) staying(ctx context.Context, id object.ID) error {
 
 func detached(list []unstructured.Unstructured) (names []string) {
 	for i := range list {
-		if o := &list[i]; o.GetAnnotations()[object.AnnotationDeletion] == object.DeletionDetach && o.GetDeletionTimestamp() == nil {
+		if o := &list[i]; object.Detached(o.GetAnnotations()) && o.GetDeletionTimestamp() == nil {
 			names = append(names, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"))
 		}
 	}

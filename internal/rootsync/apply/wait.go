@@ -19,6 +19,7 @@ func (e *Engine) wait(it *item, f decide.Facts) call {
 	}
 	if it.going.IsZero() {
 		it.going = e.o.Clock.Now()
+		e.soil()
 	}
 	rest := e.after(it.going, e.current.ReconcileTimeout)
 	if rest > 0 {
@@ -34,7 +35,7 @@ func (e *Engine) wait(it *item, f decide.Facts) call {
 	}
 	var err *knv.Error
 	if e.current.removal != "" {
-		err = knv.New(knv.Applier, "failed to wait for %s: it is still being deleted", it.id).About(it.about)
+		err = knv.New(knv.Applier, "failed to wait for %s: reconcile timeout: it is still being deleted", it.id).About(it.about)
 	}
 	e.finishAs(it, kept, timedOut, err)
 	return nil
@@ -139,9 +140,9 @@ func (e *Engine) moved(it *item) {
 	e.o.Changed()
 }
 
-// soil has the inventory looked at again before long, once all is settled.
+// soil has the inventory looked at again before long, once all is settled, or while something goes.
 func (e *Engine) soil() {
-	if e.stage == Settled && !e.dirty {
+	if (e.stage == Settled || e.stage == Pruning) && !e.dirty {
 		e.dirty = true
 		e.queue.AddAfter(house, e.o.Pauses.InventoryCalm)
 	}

@@ -101,7 +101,13 @@ func TestDeclared(t *testing.T) {
 		},
 		{name: "the label of a copy, and no namespace of that name above", change: func(f *Facts, _ *Want) { f.Seen.InheritedFrom, f.Seen.Owned = "root", "p" }, want: Apply, drift: true},
 
-		{name: "only metadata, and it is as it should be", change: func(f *Facts, w *Want) { w.OnlyMetadata, w.Digest, f.Seen.Owned, f.Wrote = true, "e", "p", nil }, want: Nothing},
+		{name: "only metadata, and it is as it should be", change: func(f *Facts, w *Want) {
+			w.OnlyMetadata, f.Seen.Ignored, w.Digest, f.Seen.Owned, f.Wrote = true, true, "e", "p", nil
+		}, want: Nothing},
+		{name: "only metadata, and the object does not say so", change: func(f *Facts, w *Want) { w.OnlyMetadata, f.Wrote = true, nil }, want: ApplyMetadata},
+		{name: "somebody has put on it that its content is left", change: func(f *Facts, _ *Want) { f.Seen.Ignored = true }, want: ApplyMetadata, drift: true},
+		{name: "unmanaged, and says that its content is left", change: func(f *Facts, _ *Want) { f.Wrote, f.Seen.Manager, f.Seen.Ignored = nil, "", true }, want: ApplyMetadata},
+		{name: "another RootSync's, and says that its content is left", change: func(f *Facts, _ *Want) { f.Owner, f.Seen.Manager, f.Seen.Ignored = "", other.Manager(), true }, want: Conflict, code: knv.ManagementConflict},
 		{name: "only metadata, and it is not ours", change: func(f *Facts, w *Want) { w.OnlyMetadata, f.Wrote, f.Seen.Stamps = true, nil, "" }, want: ApplyMetadata},
 		{name: "only metadata, and somebody changed that", change: func(f *Facts, w *Want) { w.OnlyMetadata, f.Seen.Stamps = true, "" }, want: ApplyMetadata, drift: true},
 		{name: "only metadata, and the commit has to be exact", change: func(_ *Facts, w *Want) { w.OnlyMetadata, w.Exact = true, true }, want: ApplyMetadata},

@@ -59,6 +59,9 @@ func present(f Facts, w Want) Verdict {
 		return conflict(f, f.Seen.Manager)
 	case w.OnlyMetadata:
 		return onlyMetadata(f, w, mine)
+	case f.Seen.Ignored:
+		// Not that it had an effect: but whoever looks at the object would take it for one whose drift stays.
+		return Verdict{Action: ApplyMetadata, Why: "it is not declared to be left as it is", Drift: f.Wrote != nil}
 	case !mine:
 		return Verdict{Action: Apply, Why: "it is taken over", Drift: f.Wrote != nil}
 	case older(f, w):
@@ -74,7 +77,7 @@ func older(f Facts, w Want) bool { return w.Exact && f.Seen.Version != w.Version
 
 // onlyMetadata decides about an object whose content is left as it is.
 func onlyMetadata(f Facts, w Want, mine bool) Verdict {
-	if f.Seen.Stamps == w.Stamps && !older(f, w) {
+	if f.Seen.Stamps == w.Stamps && f.Seen.Ignored && !older(f, w) {
 		return because(Nothing, "it is left as it is")
 	}
 	return Verdict{Action: ApplyMetadata, Why: "what says whose it is is not as it should be", Drift: f.Wrote != nil && mine && !older(f, w)}

@@ -68,6 +68,8 @@ func (h *history) happen(what int) {
 		h.there.Manager, h.there.ApplySet, h.there.Stamps, h.there.Owned, h.content = other.Manager(), other.ApplySet(), "theirs", "theirs", "theirs"
 	case 10:
 		h.there.Detached = !h.there.Detached
+	case 11:
+		h.there.Ignored = !h.there.Ignored
 	}
 	if h.there != nil {
 		h.there.ResourceVersion = h.tick()
@@ -115,6 +117,7 @@ func (h *history) do(a Action) bool {
 	case ApplyMetadata:
 		h.writes++
 		h.there.Manager, h.there.ApplySet, h.there.Stamps, h.there.ResourceVersion = me.Manager(), me.ApplySet(), "s", h.tick()
+		h.there.Ignored = h.want.OnlyMetadata
 		h.remember()
 		h.wrote.Digest = "" // of the content nothing is known
 		return false
@@ -139,6 +142,7 @@ func (h *history) apply() {
 	if h.there == nil {
 		h.there = &live.Seen{UID: types.UID(h.tick())}
 	}
+	h.there.Ignored = h.there.Ignored || h.want.OnlyMetadata
 	h.content = h.want.Digest
 	h.there.Owned, h.there.Manager, h.there.ApplySet, h.there.Stamps = "all of "+h.want.Digest, me.Manager(), me.ApplySet(), "s"
 	h.there.ResourceVersion = h.tick()
@@ -165,6 +169,8 @@ func (h *history) wrong(before *live.Seen, content, foreign string) string {
 		return "it was to be left as it is"
 	case h.declared && h.standing.Owner == me && !h.want.OnlyMetadata && h.content != h.want.Digest:
 		return "it is not as declared"
+	case h.declared && h.standing.Owner == me && h.there.Ignored != h.want.OnlyMetadata:
+		return "it does not say whether it is left as it is"
 	case !h.declared && h.standing.Owner == me && mine && h.inventory:
 		return "it should have gone"
 	case !h.declared && before != nil && h.there == nil && (before.Manager != me.Manager() || before.Detached || h.standing.Owner == other):
@@ -183,7 +189,7 @@ func TestHistories(t *testing.T) {
 		var told []int
 		for range 1 + rng.IntN(10) {
 			for range 1 + rng.IntN(3) {
-				told = append(told, rng.IntN(11))
+				told = append(told, rng.IntN(12))
 				h.happen(told[len(told)-1])
 			}
 			var before *live.Seen

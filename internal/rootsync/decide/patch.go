@@ -33,8 +33,8 @@ func Strip(o metav1.Object) ([]byte, error) {
 	return patch(o, labels, annotations)
 }
 
-// Mark is a merge patch that writes on an object what says whose it is, as it is on
-// stamped.
+// Mark is a merge patch that writes on an object what says whose it is, and whether its content is left as it is, as both are
+// on stamped.
 func Mark(o metav1.Object, stamped *unstructured.Unstructured) ([]byte, error) {
 	labels, annotations := map[string]any{}, map[string]any{}
 	for k, v := range stamped.GetLabels() {
@@ -46,6 +46,11 @@ func Mark(o metav1.Object, stamped *unstructured.Unstructured) ([]byte, error) {
 		if object.IsStamp(false, k) {
 			annotations[k] = v
 		}
+	}
+	if v, has := stamped.GetAnnotations()[object.AnnotationMutation]; has {
+		annotations[object.AnnotationMutation] = v
+	} else if _, has := o.GetAnnotations()[object.AnnotationMutation]; has {
+		annotations[object.AnnotationMutation] = nil
 	}
 	return patch(o, labels, annotations)
 }

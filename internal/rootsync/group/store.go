@@ -144,17 +144,17 @@ func (s *Store) retry(ctx context.Context, do func(before *unstructured.Unstruct
 	}
 }
 
-// HasStatus says whether it says what became of any object.
+// HasStatus reports whether the ResourceGroup has a status.
 func (s *Store) HasStatus() bool {
 	if s.have == nil {
 		return false
 	}
-	list, _, _ := unstructured.NestedSlice(s.have.Object, "status", "resourceStatuses")
-	return len(list) > 0
+	status, _, _ := unstructured.NestedMap(s.have.Object, "status")
+	return len(status) > 0
 }
 
-// WriteStatus says what became of the objects, if that is not what it says. Where
-// statuses are too many, it says so and writes none.
+// WriteStatus writes what became of the objects, if that is not what the status says; no status for nil. Where
+// statuses are too many, it returns an error that says so and writes none.
 func (s *Store) WriteStatus(ctx context.Context, list []Status, now time.Time) error {
 	if s.have == nil {
 		return nil
@@ -168,10 +168,13 @@ func (s *Store) WriteStatus(ctx context.Context, list []Status, now time.Time) e
 		}
 		want := s.have.DeepCopy()
 		old, _, _ := unstructured.NestedSlice(want.Object, "status", "conditions")
-		pending := slices.ContainsFunc(list, func(one Status) bool { return one.Actuation == "Pending" || one.Reconcile == "Pending" })
-		want.Object["status"] = map[string]any{
-			"observedGeneration": want.GetGeneration(), "resourceStatuses": statuses(list),
-			"conditions": conditions(old, pending, now.UTC().Format(time.RFC3339)),
+		delete(want.Object, "status")
+		if list != nil {
+			pending := slices.ContainsFunc(list, func(one Status) bool { return one.Actuation == "Pending" || one.Reconcile == "Pending" })
+			want.Object["status"] = map[string]any{
+				"observedGeneration": want.GetGeneration(), "resourceStatuses": statuses(list),
+				"conditions": conditions(old, pending, now.UTC().Format(time.RFC3339)),
+			}
 		}
 		if equality.Semantic.DeepEqual(s.have.Object["status"], want.Object["status"]) {
 			return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/rootsync/object"
 )
 
-// Owned is a digest of the fields that a RootSync has applied and still owns; empty if
-// there are none.
+// Owned is a digest of the fields that a RootSync has applied and still owns, and of when the API server noted that they
+// changed, by which a value shows that somebody else writes as the same field manager; empty if there are none.
 func Owned(o metav1.Object) string {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return ownedOf(u)
@@ -27,13 +27,12 @@ func Owned(o metav1.Object) string {
 		// The text of the same fields is not the same in each encoding.
 		var fields map[string]any
 		if json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) == nil {
-			return Digest(fields)
+			return Digest([]any{fields, e.Time})
 		}
 	}
 	return ""
 }
 
-// ownedOf does without the conversion of all entries to types, since an object has many.
 func ownedOf(u *unstructured.Unstructured) string {
 	metadata, _ := u.Object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
@@ -46,7 +45,7 @@ func ownedOf(u *unstructured.Unstructured) string {
 			continue
 		}
 		if fields, ok := e["fieldsV1"].(map[string]any); ok {
-			return Digest(fields)
+			return Digest([]any{fields, e["time"]})
 		}
 	}
 	return ""

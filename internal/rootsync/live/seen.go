@@ -57,6 +57,8 @@ type Seen struct {
 	Stamped bool
 	// Detached says whether the object is to stay when it is no longer declared.
 	Detached bool
+	// Ignored says whether the object has the annotation by which its content is left as it is.
+	Ignored bool
 	// InheritedFrom is the namespace from which the object is copied down a hierarchy.
 	InheritedFrom string
 	// HasOwner says whether the object belongs to another and goes with it.
@@ -80,7 +82,8 @@ func Of(id object.ID, o metav1.Object) *Seen {
 		Stamps:        Stamps(a, l),
 		Stamped:       stamped(a, l),
 		DependsOn:     a[object.AnnotationDependsOn],
-		Detached:      a[object.AnnotationDeletion] == object.DeletionDetach,
+		Detached:      object.Detached(a),
+		Ignored:       a[object.AnnotationMutation] == object.MutationIgnore,
 		InheritedFrom: l[hncv1alpha2.LabelInheritedFrom],
 		HasOwner:      len(o.GetOwnerReferences()) > 0, Deleting: o.GetDeletionTimestamp() != nil,
 	}

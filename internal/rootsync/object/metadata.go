@@ -38,13 +38,21 @@ const (
 
 // The annotations by which whoever declares an object says how it is treated.
 const (
-	AnnotationDeletion    = "client.lifecycle.config.k8s.io/deletion"
-	DeletionDetach        = "detach"
+	AnnotationDeletion = "client.lifecycle.config.k8s.io/deletion"
+	DeletionDetach     = "detach"
+	// AnnotationOnRemove is what the packages of kpt say for the same.
+	AnnotationOnRemove    = "cli-utils.sigs.k8s.io/on-remove"
+	OnRemoveKeep          = "keep"
 	AnnotationMutation    = "client.lifecycle.config.k8s.io/mutation"
 	MutationIgnore        = "ignore"
 	AnnotationDependsOn   = "config.kubernetes.io/depends-on"
 	AnnotationLocalConfig = "config.kubernetes.io/local-config"
 )
+
+// Detached reports whether annotations, of a declaration or of what is there, have an object stay when it is declared no longer.
+func Detached(annotations map[string]string) bool {
+	return annotations[AnnotationDeletion] == DeletionDetach || annotations[AnnotationOnRemove] == OnRemoveKeep
+}
 
 // left are annotations that earlier versions of Config Sync or its webhook have put on
 // objects. They are taken off with the rest.

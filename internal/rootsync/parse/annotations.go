@@ -83,6 +83,7 @@ func lifecycle(o *unstructured.Unstructured) []*knv.Error {
 	var errs []*knv.Error
 	for _, a := range []struct{ key, value string }{
 		{object.AnnotationDeletion, object.DeletionDetach},
+		{object.AnnotationOnRemove, object.OnRemoveKeep},
 		{object.AnnotationMutation, object.MutationIgnore},
 	} {
 		if value, has := o.GetAnnotations()[a.key]; has && value != a.value {

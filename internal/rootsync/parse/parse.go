@@ -6,6 +6,8 @@ package parse
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
+	"maps"
 	"slices"
 	"strings"
 
@@ -171,7 +173,33 @@ func tidy(doc map[string]any) *unstructured.Unstructured {
 			}
 		}
 	}
+	if doc["apiVersion"] == "v1" && doc["kind"] == "Secret" {
+		encode(doc)
+	}
 	return &unstructured.Unstructured{Object: doc}
+}
+
+// encode writes what a Secret has in stringData into data, as the API server does. It does not tell who owns fields of data
+// that came by stringData: their drift would not show, and what is declared no longer would stay.
+func encode(secret map[string]any) {
+	text, is := secret["stringData"].(map[string]any)
+	data, has := secret["data"].(map[string]any)
+	if !is || !has && secret["data"] != nil {
+		return // the API server says what is wrong
+	}
+	encoded := maps.Clone(data)
+	if encoded == nil {
+		encoded = map[string]any{}
+	}
+	for key, value := range text {
+		s, is := value.(string)
+		if !is {
+			return
+		}
+		encoded[key] = base64.StdEncoding.EncodeToString([]byte(s))
+	}
+	secret["data"] = encoded
+	delete(secret, "stringData")
 }
 
 // local says whether an object is for tools and not for a cluster.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-dev/holdfast/internal/rootsync/knv"
 )
@@ -178,6 +179,34 @@ func TestParse_takesOutWhatSaysNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.Objects[0].Object.Object); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestParse_stringDataIsData(t *testing.T) {
+	t.Parallel()
+	secret := func(text string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n" + text + "\n" }
+	for _, tt := range []struct{ name, text, want string }{
+		{"alone", secret("stringData: {a: x, b: ''}"), `data: {a: eA==, b: ""}`},
+		{"over data", secret("data: {a: eQ==, c: eg==}\nstringData: {a: x}"), `data: {a: eA==, c: eg==}`},
+		{"with a value that is no text, which the API server refuses", secret("stringData: {a: x, b: 1}"), `stringData: {a: x, b: 1}`},
+		{"beside data that is none", secret("data: x\nstringData: {a: x}"), `{data: x, stringData: {a: x}}`},
+		{"of another kind", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nstringData: {a: x}\n", `stringData: {a: x}`},
+	} {
+		got := Parse(files(tt.text), cluster)
+		if len(got.Objects) != 1 {
+			t.Fatalf("%s: %v", tt.name, got.Errors)
+		}
+		have := got.Objects[0].Object.Object
+		for _, key := range []string{"apiVersion", "kind", "metadata"} {
+			delete(have, key)
+		}
+		var want map[string]any
+		if err := yaml.Unmarshal([]byte(tt.want), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(have)); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
 	}
 }
 

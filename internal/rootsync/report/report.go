@@ -48,7 +48,7 @@ func reportProgress(p Progress, share int, counts bool, s *configsyncv1beta1.Roo
 			part.LastUpdate = c.now
 		}
 	}
-	if !p.Synced.Running && p.Synced.Commit != "" && len(p.Synced.Errors) == 0 {
+	if p.clean() {
 		s.LastSyncedCommit = p.Synced.Commit
 	}
 	if !p.Synced.empty() {
@@ -94,6 +94,17 @@ func reportSyncing(p Progress, parts [3]*configsyncv1beta1.StageStatus, partChan
 	return partChanged
 }
 
+// clean reports whether a commit is applied, and no stage has an error about it: neither about objects, nor about files of
+// which the rest was applied.
+func (p Progress) clean() bool {
+	for _, r := range p.results() {
+		if r.Commit == p.Synced.Commit && len(r.Errors) > 0 {
+			return false
+		}
+	}
+	return !p.Synced.Running && p.Synced.Commit != ""
+}
+
 func (p Progress) results() [3]Result { return [3]Result{p.Fetched, p.Rendered, p.Synced} }
 
 // stageStatus is a part of the status. Where its place is kept, only its errors are new.
@@ -113,9 +124,9 @@ func stageStatus(r Result, former configsyncv1beta1.StageStatus, keepPlace bool,
 func place(s spec.Source) (*configsyncv1beta1.GitStatus, *configsyncv1beta1.OCIStatus) {
 	switch s.Type {
 	case configsyncv1beta1.SourceGit:
-		return &configsyncv1beta1.GitStatus{Repo: s.Address, Revision: s.Revision, Branch: s.Branch, Dir: s.Dir}, nil
+		return &configsyncv1beta1.GitStatus{Repo: s.Shown(), Revision: s.Revision, Branch: s.Branch, Dir: s.Dir}, nil
 	case configsyncv1beta1.SourceOCI:
-		return nil, &configsyncv1beta1.OCIStatus{Image: s.Address, Dir: s.Dir}
+		return nil, &configsyncv1beta1.OCIStatus{Image: s.Shown(), Dir: s.Dir}
 	}
 	return nil, nil
 }

@@ -208,6 +208,8 @@ func TestReport_aCommitIsSyncedWhenItIsApplied(t *testing.T) {
 		{"it is being applied, from another folder", next(moved), "c1", "c1"},
 		{"it is applied", next(result("c2")), "c2", "c2"},
 		{"it is applied, but for an object", next(result("c2", failed("a"))), "c2", "c1"},
+		{"it is applied, but for an object of a kind that nobody serves", facts(&Progress{At: AtSync, Fetched: result("c2", failed("a")), Rendered: result("c2"), Synced: result("c2")}), "c2", "c1"},
+		{"it is applied, and something is wrong in the next", facts(&Progress{At: AtSource, Fetched: result("c3", failed("a")), Rendered: result("c3"), Synced: result("c2")}), "c2", "c2"},
 		{"it is applied, and the source has gone since", facts(&Progress{At: AtSource, Fetched: result("", knv.New(knv.Source, "x")), Synced: result("c2")}), "c2", "c2"},
 		{"nothing is known after a restart", facts(nil), "c1", "c1"},
 	}

@@ -6,6 +6,7 @@ package spec
 import (
 	"cmp"
 	"encoding/json"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -81,6 +82,22 @@ func (s Source) Secrets() []string {
 	return slices.Compact(names)
 }
 
+// Shown is the address of the source for those who may see what is synced from it, and not its credentials.
+func (s Source) Shown() string { return WithoutPassword(s.Address) }
+
+// WithoutPassword returns an address without the user in it that has a password, or is a token: only the name of
+// a user of SSH stays.
+func WithoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	if _, has := u.User.Password(); has || u.Scheme != "ssh" {
+		u.User = nil
+	}
+	return u.String()
+}
+
 // Context is the value of the annotation "configsync.gke.io/git-context" on what is
 // synced from it.
 func (s Source) Context() string {
@@ -88,12 +105,12 @@ func (s Source) Context() string {
 		Repo   string `json:"repo"`
 		Branch string `json:"branch,omitempty"`
 		Rev    string `json:"rev,omitempty"`
-	}{s.Address, s.Branch, s.Revision}
+	}{s.Shown(), s.Branch, s.Revision}
 	if s.Type == configsyncv1beta1.SourceOCI {
 		c = struct {
 			Image string `json:"image"`
 			Dir   string `json:"dir,omitempty"`
-		}{s.Address, s.Dir}
+		}{s.Shown(), s.Dir}
 	}
 	text, _ := json.Marshal(c) // strings always can be
 	return string(text)

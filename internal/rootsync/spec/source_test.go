@@ -200,6 +200,10 @@ func TestSource_Context(t *testing.T) {
 		want   string
 	}{
 		{"a repository", Source{Type: "git", Address: "https://h/r?a&b", Branch: "main", Revision: "HEAD"}, `{"repo":"https://h/r?a\u0026b","branch":"main","rev":"HEAD"}`},
+		{"a repository with a password", Source{Type: "git", Address: "https://me:secret@h/r"}, `{"repo":"https://h/r"}`},
+		{"a repository with a token", Source{Type: "git", Address: "https://token@h/r"}, `{"repo":"https://h/r"}`},
+		{"a repository by ssh", Source{Type: "git", Address: "ssh://git@h/r"}, `{"repo":"ssh://git@h/r"}`},
+		{"a repository by ssh, in short", Source{Type: "git", Address: "git@h:r"}, `{"repo":"git@h:r"}`},
 		{"an image", Source{Type: "oci", Address: "h/i:1", Dir: "."}, `{"image":"h/i:1","dir":"."}`},
 	}
 	for _, tt := range tests {
