@@ -51,7 +51,7 @@ func (f deleteFacts) enforcementNotes(labelled bool) []string {
 	case len(e.rules().Keys) == 0:
 		return []string{"no policy of Holdfast is installed that refuses a delete: nothing is refused, and nothing is protected"}
 	case e.conditional() && labelled:
-		return []string{"Holdfast's scope has patterns, which only the API server evaluates; the namespace is assumed to be in scope"}
+		return []string{"Holdfast's scope has patterns, and you may not get the Holdfast object, which names them; the namespace is assumed to be in scope"}
 	}
 	return nil
 }

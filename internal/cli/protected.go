@@ -197,7 +197,7 @@ func (c *clients) rows(ctx context.Context, found []target) []row {
 	case len(e.rules().Keys) == 0:
 		c.Notef("note: no policy of Holdfast is installed that refuses a delete: nothing is refused, and nothing is protected")
 	case e.conditional():
-		c.Notef("note: Holdfast's scope has patterns, which only the API server evaluates; EFFECT assumes that all namespaces are in scope")
+		c.Notef("note: Holdfast's scope has patterns, and you may not get the Holdfast object, which names them; EFFECT assumes that all namespaces are in scope")
 	}
 	namespaces := c.namespaceLabels(ctx, e, found)
 	var out []row
