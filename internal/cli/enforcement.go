@@ -174,10 +174,15 @@ func (e enforcement) rules() policy.Rules {
 
 // mode of a rule for a label; Off where the API server does not have it.
 func (e enforcement) mode(r policy.Rule, k policy.Key) configv1alpha1.Mode {
+	return e.policyMode(k.PolicyName(r))
+}
+
+// policyMode is the mode of a policy; Off where the API server does not have it.
+func (e enforcement) policyMode(name string) configv1alpha1.Mode {
 	if e.Problem != "" {
 		return configv1alpha1.ModeEnforce
 	}
-	if p, ok := e.Installed[k.PolicyName(r)]; ok {
+	if p, ok := e.Installed[name]; ok {
 		return p.Mode
 	}
 	return configv1alpha1.ModeOff
@@ -193,7 +198,12 @@ type place struct {
 
 // holds says whether a rule for a label is in force at a place.
 func (e enforcement) holds(r policy.Rule, k policy.Key, at place) (bool, error) {
-	p, ok := e.Installed[k.PolicyName(r)]
+	return e.holdsAt(k.PolicyName(r), at)
+}
+
+// holdsAt says whether a policy is in force at a place.
+func (e enforcement) holdsAt(name string, at place) (bool, error) {
+	p, ok := e.Installed[name]
 	switch {
 	case !ok || !at.Namespaced:
 		return true, nil
@@ -204,7 +214,7 @@ func (e enforcement) holds(r policy.Rule, k policy.Key, at place) (bool, error) 
 	}
 	selector, err := metav1.LabelSelectorAsSelector(p.Namespaces)
 	if err != nil {
-		return true, fmt.Errorf("read the namespace selector of %s: %w", k.PolicyName(r), err)
+		return true, fmt.Errorf("read the namespace selector of %s: %w", name, err)
 	}
 	return selector.Matches(labels.Set(at.Labels)), nil
 }
