@@ -47,7 +47,7 @@ func (c *clients) declaredRows(ctx context.Context, namespace, selector string) 
 			}
 		}
 	}
-	return rows, append(problems, c.sweep(ctx, queries, func(q query, o *metav1.PartialObjectMetadata) {
+	problems = append(problems, c.sweep(ctx, queries, func(q query, o *metav1.PartialObjectMetadata) {
 		if metav1.GetControllerOfNoCopy(o) != nil {
 			return // left to the controller
 		}
@@ -56,6 +56,7 @@ func (c *clients) declaredRows(ctx context.Context, namespace, selector string) 
 			effect: declaredEffect(e, policy.ByDefaultPolicyName, o, places[o.Namespace]),
 		})
 	})...)
+	return rows, problems
 }
 
 // declaring are the namespaces that protect what is in them by default; of all, or of one.
