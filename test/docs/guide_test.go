@@ -53,7 +53,9 @@ func TestGuide_protect(t *testing.T) {
 	steps = guide.Scripts(t, "Undo it")
 	reader.Run(t, steps[0])
 	marked := func(args ...string) func() string {
-		return func() string { return e.Kubectl(t, append([]string{"get", "-o", `jsonpath={.metadata.labels.holdfast\.dev/protected-by}`}, args...)...).Stdout }
+		return func() string {
+			return e.Kubectl(t, append([]string{"get", "-o", `jsonpath={.metadata.labels.holdfast\.dev/protected-by}`}, args...)...).Stdout
+		}
 	}
 	g.Eventually(marked("pvc", "data-mysql", "-n", "shop"), "180s", "100ms").Should(gomega.BeEmpty())
 	g.Eventually(marked("namespace", "shop"), "180s", "100ms").Should(gomega.BeEmpty())
