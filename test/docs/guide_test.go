@@ -44,8 +44,7 @@ func TestGuide_protect(t *testing.T) {
 
 	steps := guide.Scripts(t, rights)
 	reader.Run(t, steps[0])
-	passes("auth", "can-i", "unprotect", "resourcedeletionprotections.holdfast.dev", "-n", "shop", "--as=dev")
-	passes("auth", "can-i", "delete", "deployments.apps", "-n", "shop", "--as=dev")
+	passes("label", "deployment", "mysql", "-n", "shop", "holdfast.dev/deletion-protected-", "--as=dev", "--dry-run=server")
 	reader.Run(t, steps[1:]...)
 
 	reader.Does(t, guide, together, previews, "Let one object go, once")
