@@ -180,8 +180,8 @@ func TestOrphans_stayAsTheyAre(t *testing.T) {
 		t.Errorf("it is another: %+v", now.ObjectMeta)
 	}
 	// It may be had again: the template goes on where it stopped, but for an identity of an account that no object owns.
-	r.apply(connect("adopted", "note: y"))
-	r.becomes("adopted-connect", "mine=1 @note=y")
+	r.apply(connect("adopted", "note: again"))
+	r.becomes("adopted-connect", "mine=1 @note=again")
 	r.apply(connect("made", role+": arn-2"))
 	r.saidOf("KafkaConnect", "made", ReasonConflict, role)
 	// Twice within the time in which a former manager counts as one that runs.
@@ -189,8 +189,8 @@ func TestOrphans_stayAsTheyAre(t *testing.T) {
 	r.Eventually(func() bool {
 		return slices.ContainsFunc(r.account("adopted-connect").ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == plan.OrphanManager })
 	}).WithTimeout(patience).WithPolling(often).Should(gomega.BeTrue())
-	r.apply(connect("adopted", "note: z"))
-	r.becomes("adopted-connect", "mine=1 @note=z")
+	r.apply(connect("adopted", "note: thrice"))
+	r.becomes("adopted-connect", "mine=1 @note=thrice")
 }
 
 func TestTemplate_withMistakesIsRefused(t *testing.T) {
