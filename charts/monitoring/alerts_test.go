@@ -40,6 +40,7 @@ var alertTests = []struct {
 	{alert: "HoldfastRepairedPolicies", name: "one was put back", series: `holdfast_admission_repairs_total{kind="ValidatingAdmissionPolicy"} 0x25 1x5`, want: []string{"{}"}},
 	{alert: "HoldfastRepairedPolicies", name: "one was, half an hour ago", series: `holdfast_admission_repairs_total{kind="ValidatingAdmissionPolicy"} 0x2 1x30`},
 	{alert: "HoldfastConfigurationRefused", name: "by one process", series: "holdfast_config_last_reload_successful{job=\"guard\"} 1x30\nholdfast_config_last_reload_successful{job=\"sync\"} 0x30", want: []string{"{}"}},
+	{alert: "HoldfastConfigurationRefused", name: "for its environment", series: "holdfast_config_last_reload_successful 1x30\nholdfast_condition{type=\"ConfigurationAccepted\"} 0x30", want: []string{"{}"}},
 	{alert: "HoldfastConfigurationRefused", name: "by none", series: `holdfast_config_last_reload_successful 1x30`},
 	{alert: "HoldfastCertificateExpires", name: "in two days", series: `holdfast_certificate_expiry_timestamp_seconds{kind="serving"} 172800x30`, want: []string{"{}"}},
 	{alert: "HoldfastCertificateExpires", name: "in a month", series: `holdfast_certificate_expiry_timestamp_seconds{kind="serving"} 2592000x30`},

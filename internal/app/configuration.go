@@ -120,8 +120,12 @@ func (g *guard) readEnvironment() error {
 		return err
 	}
 	for _, note := range append(env.Notes, accounts.Notes...) {
-		ctrl.Log.Error(nil, "Environment", "note", note)
+		ctrl.Log.Info("Environment", "note", note)
 	}
+	for _, mistake := range env.Mistakes {
+		ctrl.Log.Error(nil, "Environment", "mistake", mistake)
+	}
+	g.mistakes = env.Mistakes
 	given, err := g.options.Hierarchy.Read()
 	if err != nil {
 		return err

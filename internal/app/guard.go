@@ -48,6 +48,8 @@ type guard struct {
 
 	gates     *features.Gates
 	overrides []config.Override
+	// mistakes are those in the environment, which is read once.
+	mistakes  []string
 	config    *config.Store
 	certs     *certs.Manager
 	webhooks  *serving.Server

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,7 @@ func (g *guard) observe() status.Observed {
 		Conditions: []metav1.Condition{
 			g.admission.Condition(),
 			certificateCondition(g.certs.Check(), g.certs.NotAfter(), time.Now()),
-			configurationCondition(cmp.Or(g.config.LastError(), g.webhooks.CheckClients())),
+			configurationCondition(cmp.Or(g.config.LastError(), g.webhooks.CheckClients()), g.mistakes),
 		},
 	}
 	for _, f := range g.features {
@@ -113,13 +114,16 @@ func certificateCondition(err error, notAfter, now time.Time) metav1.Condition {
 	return c
 }
 
-func configurationCondition(err error) metav1.Condition {
+func configurationCondition(err error, mistakes []string) metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionConfigurationAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
 		Message: "the newest configuration is in force",
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonRefused, err.Error()+"; the last good configuration stays in force"
+	case len(mistakes) > 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonInvalidVariable, "in the environment of the manager: "+strings.Join(mistakes, "; ")
 	}
 	return c
 }

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,8 @@ func (c *clients) lookBelow(ctx context.Context, common whyFacts, root target, n
 		problems = append(problems, err)
 	}
 	found = append(found, volumes...)
+	found, unknown := c.lookAtUseOf(ctx, found)
+	problems = append(problems, unknown...)
 	w := newWorld(common.enforcement, common.protections, namespaces, append([]target{root}, found...))
 	root = w.byUID[root.meta.UID]
 	b := w.below(root)
@@ -122,6 +125,26 @@ func searched() []string {
 		out = append(out, k.Label)
 	}
 	return out
+}
+
+// lookAtUseOf finds out whether objects are in use, where that may decide. One of which that is not known is assumed to be.
+func (c *clients) lookAtUseOf(ctx context.Context, found []target) (out []target, problems []error) {
+	type result struct {
+		target target
+		err    error
+	}
+	inOrder(ctx, found,
+		func(ctx context.Context, t target) result {
+			t, err := c.lookAtUse(ctx, t)
+			return result{t, err}
+		},
+		func(t target, r result) {
+			out = append(out, r.target)
+			if r.err != nil {
+				problems = append(problems, fmt.Errorf("whether %s is in use is not known: %w", t, r.err))
+			}
+		})
+	return out, problems
 }
 
 // lookAtUse finds out whether an object is in use, where that may decide.

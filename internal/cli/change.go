@@ -39,6 +39,8 @@ type change struct {
 	onlyChanged bool
 	// advise says what can be done about refusals.
 	advise func(ctx context.Context, refused []target)
+	// conclude says what is to be known of all that was changed; nil for nothing.
+	conclude func(ctx context.Context, changed []target)
 	// remains says what is still in the way once an object was changed, as an
 	// error; nil where nothing can be.
 	remains func(t target) error
@@ -183,13 +185,14 @@ type outcome struct {
 // failed.
 func (r *changer) apply(ctx context.Context, targets []target) int {
 	failed := 0
-	var refused []target
+	var changed, refused []target
 	inOrder(ctx, targets, r.one, func(t target, o outcome) {
 		err := o.err
 		if err == nil {
 			err = r.printOutcome(t, o)
 		}
 		if err == nil {
+			changed = append(changed, t)
 			err = r.after(t)
 		}
 		if err == nil {
@@ -203,6 +206,9 @@ func (r *changer) apply(ctx context.Context, targets []target) int {
 	})
 	if len(refused) > 0 {
 		r.change.advise(ctx, refused)
+	}
+	if len(changed) > 0 && r.change.conclude != nil {
+		r.change.conclude(ctx, changed)
 	}
 	return failed
 }

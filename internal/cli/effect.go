@@ -61,16 +61,8 @@ func effectOf(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.Par
 }
 
 func enforced(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.PartialObjectMetadata, at place) effect {
-	switch e.mode(policy.RuleDelete, k) {
-	case configv1alpha1.ModeOff:
-		return effectNotInForce
-	case configv1alpha1.ModeAudit:
-		return effectAudited
-	case configv1alpha1.ModeWarn:
-		return effectWarned
-	}
-	if in, err := e.holds(policy.RuleDelete, k, at); err == nil && !in {
-		return effectOutOfScope
+	if lacking := e.lacking(k.PolicyName(policy.RuleDelete), at); lacking != "" {
+		return lacking
 	}
 	switch {
 	case deletable(k, r, o, policy.ClusterControllers[0]):
@@ -83,6 +75,22 @@ func enforced(e enforcement, k policy.Key, r schema.GroupResource, o *metav1.Par
 		return effectProtectedUnknown
 	}
 	return effectProtected
+}
+
+// lacking says why a policy refuses nothing at a place; "" if it does.
+func (e enforcement) lacking(name string, at place) effect {
+	switch e.policyMode(name) {
+	case configv1alpha1.ModeOff:
+		return effectNotInForce
+	case configv1alpha1.ModeAudit:
+		return effectAudited
+	case configv1alpha1.ModeWarn:
+		return effectWarned
+	}
+	if in, err := e.holdsAt(name, at); err == nil && !in {
+		return effectOutOfScope
+	}
+	return ""
 }
 
 // deletable says whether the rules let a user delete the object while it is in

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
 const (
@@ -124,36 +126,58 @@ func TestEffectOf(t *testing.T) {
 
 func TestEffectOf_scope(t *testing.T) {
 	t.Parallel()
-	e := inMode(configv1alpha1.ModeEnforce)
-	name := keyOf(strictLabel).PolicyName(policy.RuleDelete)
-	e.Installed[name] = installedPolicy{Mode: configv1alpha1.ModeEnforce, Namespaces: &metav1.LabelSelector{
+	installed := func(p installedPolicy) enforcement {
+		p.Mode = configv1alpha1.ModeEnforce
+		return enforcement{Installed: map[string]installedPolicy{keyOf(strictLabel).PolicyName(policy.RuleDelete): p}}
+	}
+	selected := installed(installedPolicy{Namespaces: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"shop"}},
 			{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"test"}},
 		},
-	}}
-	clusterScoped := func(o *metav1.PartialObjectMetadata) { o.Namespace = "" }
-	other := func(o *metav1.PartialObjectMetadata) { o.Namespace = "other" }
+	}})
+	unread := installed(installedPolicy{Conditional: true})
+	patterns := unread
+	teams, err := scope.Compile(configv1alpha1.Scope{Namespaces: []string{"team-*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patterns.Scope = &teams
+	in := func(namespace string) *metav1.PartialObjectMetadata {
+		return labelled(strictLabel, "Always", func(o *metav1.PartialObjectMetadata) { o.Namespace = namespace })
+	}
+	namespace := func(labels ...string) *metav1.PartialObjectMetadata {
+		return labelled(strictLabel, "Always", func(o *metav1.PartialObjectMetadata) {
+			o.Namespace = ""
+			for i := 0; i < len(labels); i += 2 {
+				o.Labels[labels[i]] = labels[i+1]
+			}
+		})
+	}
 	tests := []struct {
 		name     string
+		in       enforcement
 		resource schema.GroupResource
 		object   *metav1.PartialObjectMetadata
 		labels   map[string]string
 		want     effect
 	}{
-		{"by the name of the namespace, its labels not known", configMaps, labelled(strictLabel, "Always"), nil, effectOutOfScope},
-		{"by a label of the namespace", configMaps, labelled(strictLabel, "Always", other), map[string]string{"tier": "test"}, effectOutOfScope},
-		{"in scope", configMaps, labelled(strictLabel, "Always", other), map[string]string{"tier": "prod"}, effectProtected},
-		{"cluster-scoped objects are in every scope", schema.GroupResource{Resource: "nodes"}, labelled(strictLabel, "Always", clusterScoped), nil, effectProtected},
-		{
-			"a Namespace by its own labels", namespacesKind.GroupResource(),
-			labelled(strictLabel, "Always", clusterScoped, func(o *metav1.PartialObjectMetadata) { o.Labels["tier"] = "test" }), nil, effectOutOfScope,
-		},
+		{"by the name of the namespace, its labels not known", selected, configMaps, in("shop"), nil, effectOutOfScope},
+		{"by a label of the namespace", selected, configMaps, in("other"), map[string]string{"tier": "test"}, effectOutOfScope},
+		{"in scope", selected, configMaps, in("other"), map[string]string{"tier": "prod"}, effectProtected},
+		{"cluster-scoped objects are in every scope", selected, schema.GroupResource{Resource: "nodes"}, in(""), nil, effectProtected},
+		{"a Namespace by its own labels", selected, namespacesKind.GroupResource(), namespace("tier", "test"), nil, effectOutOfScope},
+		{"out of a pattern", patterns, configMaps, in("shop"), nil, effectOutOfScope},
+		{"in a pattern", patterns, configMaps, in("team-a"), nil, effectProtected},
+		{"a Namespace in a pattern", patterns, namespacesKind.GroupResource(), namespace(corev1.LabelMetadataName, "team-a"), nil, effectProtected},
+		{"a Namespace out of a pattern", patterns, namespacesKind.GroupResource(), namespace(corev1.LabelMetadataName, "shop"), nil, effectOutOfScope},
+		{"cluster-scoped objects with patterns", patterns, schema.GroupResource{Resource: "nodes"}, in(""), nil, effectProtected},
+		{"patterns that cannot be read are assumed to match", unread, configMaps, in("shop"), nil, effectProtected},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := effectOf(e, keyOf(strictLabel), tt.resource, tt.object, placeOf(tt.resource, tt.object, tt.labels))
+			got := effectOf(tt.in, keyOf(strictLabel), tt.resource, tt.object, placeOf(tt.resource, tt.object, tt.labels))
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

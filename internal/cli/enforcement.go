@@ -18,7 +18,9 @@ import (
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/cli/connect"
 	"github.com/holdfast-dev/holdfast/internal/deletion/policy"
+	"github.com/holdfast-dev/holdfast/internal/platform/scope"
 )
 
 // enforcement is what the API server makes of the rules: which policies it has,
@@ -31,14 +33,16 @@ type enforcement struct {
 	Problem string
 	// Installed are the policies that are bound, by name.
 	Installed map[string]installedPolicy
+	// Scope is that of the deletion guard where patterns narrow it, as Holdfast's
+	// status says; nil where there are none, or it cannot be read.
+	Scope *scope.Scope
 }
 
 type installedPolicy struct {
 	Mode configv1alpha1.Mode
 	// Namespaces is the selector that narrows the policy; nil is everywhere.
 	Namespaces *metav1.LabelSelector
-	// Conditional is set where patterns narrow it too, which only the API
-	// server can evaluate.
+	// Conditional is set where patterns narrow it too, as match conditions.
 	Conditional bool
 }
 
@@ -71,7 +75,33 @@ func (c *clients) enforcement(ctx context.Context) enforcement {
 			return enforcement{Problem: err.Error()}
 		}
 	}
-	return readEnforcement(policies.Items, bindings.Items)
+	e := readEnforcement(policies.Items, bindings.Items)
+	if e.conditional() {
+		e.Scope = c.deletionScope(ctx)
+	}
+	return e
+}
+
+// deletionScope returns the scope in which the status of Holdfast says that deletions are guarded; nil where it cannot
+// be read.
+func (c *clients) deletionScope(ctx context.Context) *scope.Scope {
+	client, err := c.Dynamic()
+	if err != nil {
+		return nil
+	}
+	h, err := connect.Holdfast(ctx, client)
+	if err != nil {
+		return nil
+	}
+	inForce, err := connect.InForce(h)
+	if inForce == nil || err != nil {
+		return nil
+	}
+	s, err := scope.Compile(inForce.Scope, inForce.Deletion.Scope)
+	if err != nil {
+		return nil
+	}
+	return &s
 }
 
 func readEnforcement(policies []admissionregistrationv1.ValidatingAdmissionPolicy, bindings []admissionregistrationv1.ValidatingAdmissionPolicyBinding) enforcement {
@@ -144,10 +174,15 @@ func (e enforcement) rules() policy.Rules {
 
 // mode of a rule for a label; Off where the API server does not have it.
 func (e enforcement) mode(r policy.Rule, k policy.Key) configv1alpha1.Mode {
+	return e.policyMode(k.PolicyName(r))
+}
+
+// policyMode is the mode of a policy; Off where the API server does not have it.
+func (e enforcement) policyMode(name string) configv1alpha1.Mode {
 	if e.Problem != "" {
 		return configv1alpha1.ModeEnforce
 	}
-	if p, ok := e.Installed[k.PolicyName(r)]; ok {
+	if p, ok := e.Installed[name]; ok {
 		return p.Mode
 	}
 	return configv1alpha1.ModeOff
@@ -163,19 +198,32 @@ type place struct {
 
 // holds says whether a rule for a label is in force at a place.
 func (e enforcement) holds(r policy.Rule, k policy.Key, at place) (bool, error) {
-	p, ok := e.Installed[k.PolicyName(r)]
-	if !ok || !at.Namespaced || p.Namespaces == nil {
+	return e.holdsAt(k.PolicyName(r), at)
+}
+
+// holdsAt says whether a policy is in force at a place.
+func (e enforcement) holdsAt(name string, at place) (bool, error) {
+	p, ok := e.Installed[name]
+	switch {
+	case !ok || !at.Namespaced:
+		return true, nil
+	case p.Conditional && e.Scope != nil:
+		return e.Scope.Matches(at.Labels[corev1.LabelMetadataName], at.Labels), nil
+	case p.Namespaces == nil:
 		return true, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(p.Namespaces)
 	if err != nil {
-		return true, fmt.Errorf("read the namespace selector of %s: %w", k.PolicyName(r), err)
+		return true, fmt.Errorf("read the namespace selector of %s: %w", name, err)
 	}
 	return selector.Matches(labels.Set(at.Labels)), nil
 }
 
 // narrowed says whether any policy holds in some namespaces only.
 func (e enforcement) narrowed() bool {
+	if e.Scope != nil {
+		return true
+	}
 	for _, p := range e.Installed {
 		if p.Namespaces != nil && len(p.Namespaces.MatchLabels)+len(p.Namespaces.MatchExpressions) > 0 {
 			return true
@@ -184,8 +232,11 @@ func (e enforcement) narrowed() bool {
 	return false
 }
 
-// conditional says whether patterns narrow a policy that protects.
+// conditional says whether patterns narrow a policy that protects, and cannot be evaluated here.
 func (e enforcement) conditional() bool {
+	if e.Scope != nil {
+		return false
+	}
 	for _, k := range allKeys() {
 		if e.Installed[k.PolicyName(policy.RuleDelete)].Conditional {
 			return true

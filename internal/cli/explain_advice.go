@@ -51,7 +51,7 @@ func (f deleteFacts) enforcementNotes(labelled bool) []string {
 	case len(e.rules().Keys) == 0:
 		return []string{"no policy of Holdfast is installed that refuses a delete: nothing is refused, and nothing is protected"}
 	case e.conditional() && labelled:
-		return []string{"Holdfast's scope has patterns, which only the API server evaluates; the namespace is assumed to be in scope"}
+		return []string{"Holdfast's scope has patterns, and you may not get the Holdfast object, which names them; the namespace is assumed to be in scope"}
 	}
 	return nil
 }
@@ -75,6 +75,9 @@ func (f deleteFacts) belowNotes(allowed bool) []string {
 	default:
 		notes = append(notes, fmt.Sprintf("when a claim goes, its volume goes with its data, unless the volume has the reclaim policy Retain: %d that are protected would be lost", lost))
 	}
+	if unused := countUnused(b.Items); unused > 0 && !allowed {
+		notes = append(notes, fmt.Sprintf("what is protected while it is in use counts for what is above it, in use or not: %d of these are not in use, and each can be deleted by itself first", unused))
+	}
 	switch {
 	case refused == 0 || !allowed:
 	case b.Relation == relationContents:
@@ -92,6 +95,18 @@ func countFate(nodes []node, of fate) int {
 			count++
 		}
 		count += countFate(n.Below, of)
+	}
+	return count
+}
+
+// countUnused are the objects that are protected only while they are in use, and are not.
+func countUnused(nodes []node) int {
+	count := 0
+	for _, n := range nodes {
+		if n.Protected && n.Fate == fateDeleted {
+			count++
+		}
+		count += countUnused(n.Below)
 	}
 	return count
 }

@@ -115,6 +115,10 @@ func remains(t target) error {
 // remarkUnprotected says what is in the way of deleting an object although it is
 // not protected itself; "" for nothing.
 func remarkUnprotected(t target) string {
+	if t.kind.GroupResource() == namespacesKind.GroupResource() && t.meta.DeletionTimestamp == nil && declares(t.meta) {
+		return fmt.Sprintf("note: %s declares that what is in it is protected, and is not deleted while it does, if the feature gate DeletionProtectionByDefault is on. "+
+			"To end that: kubectl label %s %s-", t.where(), t, v1alpha1.ProtectByDefaultLabel)
+	}
 	if t.meta.DeletionTimestamp != nil || v1alpha1.MarkOf(t.meta, v1alpha1.HoldsProtectedMark) == "" || v1alpha1.MarkOf(t.meta, v1alpha1.OverrideContentsMark) != "" {
 		return ""
 	}

@@ -4,10 +4,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,34 +72,52 @@ func newProtectCommand(c *clients, runF func(*changeOptions) error) *cobra.Comma
 }
 
 func (c *clients) protect(ctx context.Context, o *changeOptions) error {
-	err := c.change(ctx, o, change{
+	return c.change(ctx, o, change{
 		participle: "protected",
 		check:      func(t target) error { return protectable(t.kind.GroupResource(), o.mode) },
 		of:         protectChange(o.mode),
 		leaveOut: func(t target) bool {
 			return metav1.GetControllerOfNoCopy(t.meta) != nil || policy.LeftToControllers(t.kind.GroupResource(), t.meta)
 		},
-		advise: c.adviseUnprotect,
+		advise:   c.adviseUnprotect,
+		conclude: c.warnNotInForce,
 	})
-	if err == nil || errors.Is(err, errReported) {
-		c.warnNotInForce(ctx)
-	}
-	return err
 }
 
 // warnNotInForce says so if the label is set in vain: a label that nobody reads
 // must not pass for protection. Where the policies cannot
 // be read nothing is said: most people may not read them.
-func (c *clients) warnNotInForce(ctx context.Context) {
+func (c *clients) warnNotInForce(ctx context.Context, labelled []target) {
 	e := c.enforcement(ctx)
 	if e.Problem != "" {
 		return
 	}
 	switch mode := e.mode(policy.RuleDelete, allKeys()[0]); mode {
 	case configv1alpha1.ModeEnforce:
+		c.warnOutOfScope(ctx, e, labelled)
 	case configv1alpha1.ModeOff:
 		c.Notef("warning: no policy of Holdfast reads the label in this cluster, and nothing is refused: it protects nothing until Holdfast runs and its deletion mode is Enforce")
 	default:
 		c.Notef("warning: the deletion mode of Holdfast is %s in this cluster: the label protects nothing until it is Enforce", mode)
+	}
+}
+
+// warnOutOfScope names the namespaces of labelled objects in which the policies do not hold.
+func (c *clients) warnOutOfScope(ctx context.Context, e enforcement, labelled []target) {
+	namespaces, key := c.namespaceLabels(ctx, e, labelled), allKeys()[0]
+	var out []string
+	for _, t := range labelled {
+		r := t.kind.GroupResource()
+		if in, err := e.holds(policy.RuleDelete, key, placeOf(r, t.meta, namespaces[t.meta.Namespace])); err == nil && !in {
+			out = append(out, cmp.Or(t.meta.Namespace, t.meta.Name))
+		}
+	}
+	if len(out) > 0 {
+		slices.Sort(out)
+		c.Notef("warning: the scope of Holdfast's deletion guard leaves out namespace %s: the label protects nothing there until scope and deletion.scope of the configuration include it",
+			strings.Join(slices.Compact(out), ", "))
+	}
+	if e.conditional() {
+		c.Notef("note: Holdfast's scope has patterns, and you may not get the Holdfast object, which names them; see whether it is protected: kubectl delete --dry-run=server")
 	}
 }

@@ -24,6 +24,8 @@ does. LABEL is one that people set, or one of the marks:
                                         VALUE is its name, or how many do
   holdfast.dev/protected-while-used-by  one with mode Cascading does
   holdfast.dev/holds-protected          something protected hangs below it
+  holdfast.dev/protect-by-default       its namespace declares that, with the
+                                        feature gate DeletionProtectionByDefault
 DETAIL says more about marks: the reasons of the protections, or what is held.
 "kubectl holdfast protections" lists the protections themselves.
 
@@ -106,7 +108,9 @@ func (c *clients) protected(ctx context.Context, o *protectedOptions) error {
 		}
 	}
 	found, problems := c.labelled(ctx, ns, o.selector)
-	rows := c.rows(ctx, found)
+	declared, more := c.declaredRows(ctx, ns, o.selector)
+	rows, problems := append(c.rows(ctx, found), declared...), append(problems, more...)
+	sortRows(rows)
 	if err := c.printProtected(o, ns, rows, problems); err != nil {
 		return err
 	}
@@ -185,7 +189,7 @@ type row struct {
 	detail string
 }
 
-// rows says what each label does, sorted for people.
+// rows says what each label does.
 func (c *clients) rows(ctx context.Context, found []target) []row {
 	if len(found) == 0 {
 		return nil
@@ -197,7 +201,7 @@ func (c *clients) rows(ctx context.Context, found []target) []row {
 	case len(e.rules().Keys) == 0:
 		c.Notef("note: no policy of Holdfast is installed that refuses a delete: nothing is refused, and nothing is protected")
 	case e.conditional():
-		c.Notef("note: Holdfast's scope has patterns, which only the API server evaluates; EFFECT assumes that all namespaces are in scope")
+		c.Notef("note: Holdfast's scope has patterns, and you may not get the Holdfast object, which names them; EFFECT assumes that all namespaces are in scope")
 	}
 	namespaces := c.namespaceLabels(ctx, e, found)
 	var out []row
@@ -213,14 +217,17 @@ func (c *clients) rows(ctx context.Context, found []target) []row {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b row) int {
+	return out
+}
+
+func sortRows(rows []row) {
+	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(
 			strings.Compare(a.target.meta.Namespace, b.target.meta.Namespace),
 			compareKinds(a.target.kind, b.target.kind),
 			strings.Compare(a.target.meta.Name, b.target.meta.Name),
 		)
 	})
-	return out
 }
 
 // namespaceLabels are the labels of the objects' namespaces, where a policy may

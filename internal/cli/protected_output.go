@@ -118,12 +118,12 @@ func newProtectedList(rows []row, problems []error) protectedList {
 
 // printNames prints each object once, as kubectl does.
 func (c *clients) printNames(rows []row) error {
-	var last *metav1.PartialObjectMetadata
+	last := ""
 	for _, r := range rows {
-		if r.target.meta == last {
+		if r.target.where() == last {
 			continue
 		}
-		last = r.target.meta
+		last = r.target.where()
 		if name := r.target.meta.Name; strings.ContainsFunc(name, unicode.IsControl) { // a script would read it as several
 			c.Notef("warning: %s is left out: its name has control characters", r.target.where())
 			continue

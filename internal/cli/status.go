@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,8 @@ const statusHelp = `Say on one screen how Holdfast and all of its features are d
 written into statuses: whether it is ready and what is wrong, the mode of each feature, the
 namespaces that are in its scope, how many objects its rules are about, and which rules,
 trees, RootSyncs or accounts are not as they should be. A kind that you may not list is named.
+What was written stays when nobody writes any more: the leases in the namespace of Holdfast,
+holdfast-system or that of -n, say whether a replica leads.
 
 "kubectl holdfast check" looks at the cluster around it as well.
 
@@ -35,7 +38,7 @@ func newStatusCommand(c *clients) *cobra.Command {
 			if err := validateOutput(output, whyFormats); err != nil {
 				return err
 			}
-			err := status.Run(cmd.Context(), c.Clients, output)
+			err := status.Run(cmd.Context(), c.Clients, cmp.Or(*c.Flags.Namespace, defaultNamespace), output)
 			if errors.Is(err, status.ErrUnwell) {
 				return errReported
 			}

@@ -19,12 +19,6 @@ import (
 // seed 001 leaves for later.
 const ByDefaultGate = "DeletionProtectionByDefault"
 
-// Names of the policies of protection by default.
-const (
-	byDefaultName          = "holdfast-deletion-default"
-	byDefaultNamespaceName = "holdfast-deletion-default-namespace"
-)
-
 // byDefaultPolicies protect what a namespace declares: a Namespace with the label itself, and in it the objects of the kinds
 // that its annotation lists. What a controller made is left to controllers, and giving an object a controller needs the right
 // to unprotect. Changing the declaration needs that right cluster-wide, as everything that protects a Namespace.
@@ -37,7 +31,7 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 	declaring := &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.ProtectByDefaultLabel: v1alpha1.ProtectAlways}}
 
 	objects := admission.Policy{
-		Name: byDefaultName,
+		Name: policy.ByDefaultPolicyName,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(nil, rule("*", "*", admissionregistrationv1.Delete), rule("*", "*/*", admissionregistrationv1.Update)),
 			// No match condition says this: in those namespaceObject is always null.
@@ -71,7 +65,7 @@ func byDefaultPolicies(rules policy.Rules) []admission.Policy {
 			v1alpha1.UnprotectVerb + "\" on " + v1alpha1.UnprotectResource + "." + v1alpha1.GroupName + ", cluster-wide"
 	)
 	namespaces := admission.Policy{
-		Name: byDefaultNamespaceName,
+		Name: policy.ByDefaultNamespacePolicyName,
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match(declaring,
 				rule("", "namespaces", admissionregistrationv1.Update, admissionregistrationv1.Delete),

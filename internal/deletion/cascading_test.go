@@ -152,6 +152,19 @@ func TestCascading_ofACustomResourceDefinition(t *testing.T) {
 	}
 }
 
+// Marks go by metadata, and what is not in use can be a moment later.
+func TestCascading_countsForWhatIsAboveInUseOrNot(t *testing.T) {
+	t.Parallel()
+	e := testkit.Shared(t)
+	g := gomega.NewWithT(t)
+	ns := e.Namespace(t)
+	e.Apply(t, ns, deployment("web", "0"))
+	done(t, e, "label", "deployment", "web", "-n", ns, kruise+"=Cascading")
+	g.Expect(refused(t, e, "delete", "namespace", ns)).To(gomega.ContainSubstring("1 protected object: deployments.apps/web"))
+	done(t, e, "delete", "deployment", "web", "-n", ns)
+	g.Eventually(func() int { return e.Kubectl(t, "delete", "namespace", ns, "--wait=false").Code }, "180s", "100ms").Should(gomega.BeZero())
+}
+
 func TestCascading_byAProtection(t *testing.T) {
 	t.Parallel()
 	e := testkit.Shared(t)

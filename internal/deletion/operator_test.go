@@ -30,7 +30,7 @@ type operated struct {
 }
 
 // plurals of the kinds of custom resources. All but that of Index are regular.
-var plurals = map[string]string{"Broker": "brokers", "Proxy": "proxies", "Gateway": "gateways", "Search": "searches", "Index": "indices"}
+var plurals = map[string]string{"Broker": "brokers", "Proxy": "proxies", "Gateway": "gateways", "Search": "searches", "CloneSet": "clonesets", "Index": "indices"}
 
 func newOperated(t *testing.T, e *testkit.Env, kinds ...string) *operated {
 	t.Helper()
@@ -128,6 +128,13 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 	secret := o.make(t, "secret", aSecret, "Broker", true)
 	job := o.make(t, "job", aJob, "Broker", true)
 	deployment, set := o.make(t, "deployment", fmt.Sprintf(workload, "Deployment"), "Broker", true), o.make(t, "set", fmt.Sprintf(workload, "StatefulSet"), "Broker", true)
+	// A pod of a CloneSet whose template has OpenKruise's label, and kruise-manager.
+	kruised := o.make(t, "kruised", aPod, "CloneSet", true)
+	if err := o.Client.Patch(t.Context(), kruised, mergeLabels(map[string]any{kruise: "Always", strict: nil})); err != nil {
+		t.Fatal(err)
+	}
+	kruiseManager := account("kruise-manager")
+	o.runs(t, o.namespace, kruiseManager, "clonesets")
 	custom := o.make(t, "custom", fmt.Sprintf("{apiVersion: %s/v1, kind: Proxy}", o.group), "Broker", true)
 
 	for _, tt := range []struct {
@@ -144,6 +151,9 @@ func TestOperator_replacesWhatItMade(t *testing.T) {
 		{"the operator deletes its Job", operator, job, false},
 		{"the operator deletes its Deployment", operator, deployment, false},
 		{"the operator deletes its StatefulSet", operator, set, false},
+		{"OpenKruise deletes a pod of its workload", kruiseManager, kruised, false},
+		{"another operator may not", operator, kruised, true},
+		{"a person may not delete a pod of OpenKruise's workload", person, kruised, true},
 		{"the operator may not delete a custom resource", operator, custom, true},
 		{"the operator may not delete data", operator, claim, true},
 		{"the operator may not delete a Secret", operator, secret, true},

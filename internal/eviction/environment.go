@@ -21,18 +21,25 @@ import (
 type Environment struct {
 	// Overrides go before the configuration file.
 	Overrides []config.Override
-	// Notes are for whoever set a variable that means something else here, or
-	// nothing.
+	// Notes are about variables that have no effect here.
 	Notes []string
+	// Mistakes are about variables whose value is not valid, and say what is in force instead.
+	Mistakes []string
 }
+
+// The words that the Drain Cleaner reads as true, and those that somebody who means false would set.
+var (
+	truths     = []string{"true", "1", "yes", "y", "on", "ja", "j", "si", "sim", "oui"}
+	falsehoods = []string{"false", "0", "no", "n", "off"}
+)
 
 // requestTimeout is the variable of the Drain Cleaner's framework.
 const requestTimeout = "QUARKUS_KUBERNETES_CLIENT_REQUEST_TIMEOUT"
 
 // ReadEnvironment reads the variables of the Strimzi Drain Cleaner; lookup is
-// os.LookupEnv. As upstream, a flag is true for true, 1, yes, y and on, and false
-// for everything else but the empty text, which is an error. A list of namespaces
-// that is not valid means all, as seed 000 asks; the error about it is a note.
+// os.LookupEnv. As upstream, a flag is true for the words of truths in any case,
+// false for every other word, and an error if it is empty. A list of namespaces
+// that is not valid means all, as seed 000 asks.
 func ReadEnvironment(lookup func(string) (string, bool)) (Environment, error) {
 	var out Environment
 	flags := []struct {
@@ -48,10 +55,14 @@ func ReadEnvironment(lookup func(string) (string, bool)) (Environment, error) {
 		if !set {
 			continue
 		}
-		if text == "" {
+		word := strings.ToLower(strings.TrimSpace(text))
+		if word == "" {
 			return Environment{}, fmt.Errorf("%s is empty: set it to true or false, or not at all", f.name)
 		}
-		value := slices.Contains([]string{"true", "1", "yes", "y", "on"}, strings.ToLower(text))
+		value := slices.Contains(truths, word)
+		if !value && !slices.Contains(falsehoods, word) {
+			out.Mistakes = append(out.Mistakes, fmt.Sprintf("%s=%q is neither true nor false, and false is in force: set it to one of them", f.name, text))
+		}
 		out.Overrides = append(out.Overrides, func(c *configv1alpha1.HoldfastConfiguration) error {
 			*f.target(&c.Eviction.DrainCleaner) = new(value)
 			return nil
@@ -72,15 +83,15 @@ func (e *Environment) readNamespaces(lookup func(string) (string, bool)) {
 	}
 	selected, err := scope.FromDrainNamespaces(text, set)
 	if err != nil {
-		e.Notes = append(e.Notes, err.Error()+". Until it is mended, evictions in ALL namespaces are guarded")
+		e.Mistakes = append(e.Mistakes, err.Error()+". Until it is mended, evictions in ALL namespaces are guarded")
 	}
 	e.Overrides = append(e.Overrides, config.ScopeOverride(
 		func(c *configv1alpha1.HoldfastConfiguration) *configv1alpha1.Scope { return &c.Eviction.Scope }, selected, err))
 }
 
 func (e *Environment) readTimeout(lookup func(string) (string, bool)) error {
-	text, set := lookup(requestTimeout)
-	if !set || text == "" {
+	text, _ := lookup(requestTimeout)
+	if text = strings.TrimSpace(text); text == "" {
 		return nil
 	}
 	d, err := milliseconds(text)
@@ -115,7 +126,8 @@ func (e *Environment) readUnused(lookup func(string) (string, bool)) {
 		{"STRIMZI_CERTIFICATE_WATCH_SECRET_NAME", "the Secret is certificates.secretName in the configuration"},
 		{"STRIMZI_CERTIFICATE_WATCH_SECRET_KEYS", "the keys are tls.crt, tls.key and ca.crt"},
 	} {
-		if text, set := lookup(unused.name); set && text != "" && !strings.EqualFold(text, "false") {
+		text, _ := lookup(unused.name)
+		if text = strings.TrimSpace(text); text != "" && !strings.EqualFold(text, "false") {
 			e.Notes = append(e.Notes, unused.name+" has no effect: "+unused.why)
 		}
 	}

@@ -22,16 +22,16 @@ func TestReadEnvironment(t *testing.T) {
 		// file is what the configuration says below eviction.
 		file string
 		// want is what is in force, as JSON of parts of it.
-		want  func(*configv1alpha1.EvictionConfiguration)
-		notes []string
-		err   string
+		want            func(*configv1alpha1.EvictionConfiguration)
+		notes, mistakes []string
+		err             string
 	}{
 		{name: "nothing set leaves the defaults", want: func(*configv1alpha1.EvictionConfiguration) {}},
 		{
 			name: "the values of the Drain Cleaner's install files are the defaults",
 			env: map[string]string{
 				"STRIMZI_DRAIN_KAFKA": "true", "STRIMZI_DRAIN_ZOOKEEPER": "true", "STRIMZI_DENY_EVICTION": "true",
-				"STRIMZI_CERTIFICATE_WATCH_ENABLED": "false",
+				"STRIMZI_CERTIFICATE_WATCH_ENABLED": "false\n",
 			},
 			want: func(*configv1alpha1.EvictionConfiguration) {},
 		},
@@ -43,11 +43,27 @@ func TestReadEnvironment(t *testing.T) {
 			},
 		},
 		{
-			name: "a flag is true for yes, y, on and 1, in any case, and false for anything else",
-			env:  map[string]string{"STRIMZI_DRAIN_KAFKA": "YES", "STRIMZI_DRAIN_ZOOKEEPER": "wahr", "STRIMZI_DENY_EVICTION": "On"},
+			name: "a flag is true for yes, y, on and 1, in any case, and false for no, n, off and 0",
+			env:  map[string]string{"STRIMZI_DRAIN_KAFKA": "YES", "STRIMZI_DRAIN_ZOOKEEPER": "No", "STRIMZI_DENY_EVICTION": "On"},
 			want: func(c *configv1alpha1.EvictionConfiguration) { c.DrainCleaner.ZooKeeper = new(false) },
 		},
+		{
+			name: "white space around a flag does not count, as a line end in a Secret",
+			env:  map[string]string{"STRIMZI_DRAIN_KAFKA": " true", "STRIMZI_DRAIN_ZOOKEEPER": "\tfalse ", "STRIMZI_DENY_EVICTION": "true\n"},
+			want: func(c *configv1alpha1.EvictionConfiguration) { c.DrainCleaner.ZooKeeper = new(false) },
+		},
+		{
+			name: "the other words that the Drain Cleaner reads as true are true",
+			env:  map[string]string{"STRIMZI_DRAIN_KAFKA": "Oui", "STRIMZI_DRAIN_ZOOKEEPER": "ja", "STRIMZI_DENY_EVICTION": "sim"},
+			want: func(*configv1alpha1.EvictionConfiguration) {},
+		},
+		{
+			name: "any other word is false and a mistake", env: map[string]string{"STRIMZI_DENY_EVICTION": "enabled"},
+			want:     func(c *configv1alpha1.EvictionConfiguration) { c.DrainCleaner.DenyEviction = new(false) },
+			mistakes: []string{`STRIMZI_DENY_EVICTION="enabled" is neither true nor false, and false is in force`},
+		},
 		{name: "an empty flag stops the start", env: map[string]string{"STRIMZI_DRAIN_KAFKA": ""}, err: "STRIMZI_DRAIN_KAFKA is empty"},
+		{name: "a blank flag does too", env: map[string]string{"STRIMZI_DRAIN_KAFKA": " \n"}, err: "STRIMZI_DRAIN_KAFKA is empty"},
 		{
 			name: "namespaces go before the file", file: "{scope: {namespaces: [other]}}",
 			env: map[string]string{"STRIMZI_DRAIN_NAMESPACES": " kafka-prod , kafka-dev "},
@@ -66,8 +82,8 @@ func TestReadEnvironment(t *testing.T) {
 		},
 		{
 			name: "a list that is not valid means all, loudly", env: map[string]string{"STRIMZI_DRAIN_NAMESPACES": "kafka-*,dev"},
-			want:  func(*configv1alpha1.EvictionConfiguration) {},
-			notes: []string{"ALL namespaces are guarded"},
+			want:     func(*configv1alpha1.EvictionConfiguration) {},
+			mistakes: []string{"ALL namespaces are guarded"},
 		},
 		{
 			name: "the request timeout is in milliseconds",
@@ -78,7 +94,7 @@ func TestReadEnvironment(t *testing.T) {
 			notes: []string{"CONNECTION_TIMEOUT has no effect"},
 		},
 		{
-			name: "or has a unit", env: map[string]string{"QUARKUS_KUBERNETES_CLIENT_REQUEST_TIMEOUT": "2S"},
+			name: "or has a unit", env: map[string]string{"QUARKUS_KUBERNETES_CLIENT_REQUEST_TIMEOUT": "2S\n"},
 			want: func(c *configv1alpha1.EvictionConfiguration) { c.RequestTimeout.Duration = 2e9 },
 		},
 		{name: "a timeout that is none stops the start", env: map[string]string{"QUARKUS_KUBERNETES_CLIENT_REQUEST_TIMEOUT": "soon"}, err: "milliseconds"},
@@ -114,14 +130,21 @@ func TestReadEnvironment(t *testing.T) {
 			if diff := cmp.Diff(want.Eviction, got.Eviction); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
-			if len(env.Notes) != len(tt.notes) {
-				t.Fatalf("got the notes %q", env.Notes)
-			}
-			for i := range tt.notes {
-				if !strings.Contains(env.Notes[i], tt.notes[i]) {
-					t.Errorf("note %q does not say %q", env.Notes[i], tt.notes[i])
-				}
-			}
+			said(t, "notes", tt.notes, env.Notes)
+			said(t, "mistakes", tt.mistakes, env.Mistakes)
 		})
+	}
+}
+
+// said compares texts with a part of each.
+func said(t *testing.T, what string, want, got []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got the %s %q, want %q", what, got, want)
+	}
+	for i := range want {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("%s: %q does not say %q", what, got[i], want[i])
+		}
 	}
 }

@@ -35,7 +35,7 @@ func forbidden(t testing.TB, e *testkit.Env) float64 {
 // namespaces alone; another namespace, app, is not in it.
 func withListedRights(t testing.TB, o testkit.Options) *testkit.Env {
 	t.Helper()
-	o.NoManager, o.ManagerEnv = true, []string{"STRIMZI_DRAIN_NAMESPACES=kafka-prod,kafka-dev"}
+	o.NoManager, o.ManagerEnv = true, []string{"STRIMZI_DRAIN_NAMESPACES=kafka-prod,kafka-dev", "STRIMZI_DRAIN_ZOOKEEPER=enabled"}
 	e := testkit.New(t, o)
 	for _, ns := range []string{"kafka-prod", "kafka-dev", "app"} {
 		if err := e.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
@@ -74,6 +74,8 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 	if err := evict(t, e, "kafka-dev", held.Name, nil); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("got %v, want a 429", err)
 	}
+	g.Eventually(condition(t, e, "ConfigurationAccepted"), "180s", "200ms").
+		Should(gomega.HavePrefix("InvalidVariable in the environment of the manager: STRIMZI_DRAIN_ZOOKEEPER="))
 	g.Eventually(waiting(t, e, "db"), "180s", "200ms").Should(gomega.BeEquivalentTo(1))
 	g.Eventually(reasons(t, e, "kafka-dev"), "180s", "200ms").Should(gomega.ContainElement("Asked"))
 	free := pod(t, e, "app", "my-cluster-kafka-0", kafka("my-cluster-kafka"))
@@ -82,7 +84,9 @@ func TestRights_ofAListOfNamespacesAreEnough(t *testing.T) {
 	}
 	configure(t, e, "deletion: {mode: 'Off'}\neviction: {pods: Cached}")
 	inForce(t, e, "pods: Cached")
-	g.Eventually(condition(t, e, v1alpha1.ConditionReady), "180s", "200ms").Should(gomega.HaveSuffix(" Holdfast works as configured"))
+	// But for the variable nothing is wrong.
+	g.Eventually(condition(t, e, v1alpha1.ConditionReady), "180s", "200ms").Should(gomega.And(
+		gomega.HavePrefix("InvalidVariable ConfigurationAccepted: "), gomega.HaveSuffix(" false is in force: set it to one of them")))
 	if got := forbidden(t, e); got > 0 {
 		t.Errorf("the API server refused %v requests of the guard", got)
 	}

@@ -85,6 +85,9 @@ func TestDrift_isPutBackAtOnce(t *testing.T) {
 	r.becomes("front-bridge", "team=shop @a=b")
 	r.kubectl("label", "serviceaccount", "front-bridge", "-n", r.namespace, "mine=too")
 	r.becomes("front-bridge", "mine=too team=shop @a=b")
+	r.kubectl("annotate", "serviceaccount", "front-bridge", "-n", r.namespace, "a=theirs", "--overwrite")
+	r.saidOf("KafkaBridge", "front", ReasonConflict, "annotation a")
+	r.becomes("front-bridge", "mine=too team=shop @a=theirs")
 	r.kubectl("delete", "serviceaccount", "front-bridge", "-n", r.namespace)
 	r.becomes("front-bridge", "team=shop @a=b")
 }

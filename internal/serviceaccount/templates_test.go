@@ -179,9 +179,18 @@ func TestOrphans_stayAsTheyAre(t *testing.T) {
 	if now := r.becomes("adopted-connect", "mine=1 @note=x"); now.UID != before.UID || !cmp.Equal(now.Labels, before.Labels) {
 		t.Errorf("it is another: %+v", now.ObjectMeta)
 	}
-	// And it may be had again.
+	// It may be had again: the template goes on where it stopped, but for an identity of an account that no object owns.
+	r.apply(connect("adopted", "note: again"))
+	r.becomes("adopted-connect", "mine=1 @note=again")
 	r.apply(connect("made", role+": arn-2"))
 	r.saidOf("KafkaConnect", "made", ReasonConflict, role)
+	// Twice within the time in which a former manager counts as one that runs.
+	r.kubectl("delete", "kafkaconnect", "adopted", "-n", r.namespace, "--cascade=orphan")
+	r.Eventually(func() bool {
+		return slices.ContainsFunc(r.account("adopted-connect").ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == plan.OrphanManager })
+	}).WithTimeout(patience).WithPolling(often).Should(gomega.BeTrue())
+	r.apply(connect("adopted", "note: thrice"))
+	r.becomes("adopted-connect", "mine=1 @note=thrice")
 }
 
 func TestTemplate_withMistakesIsRefused(t *testing.T) {

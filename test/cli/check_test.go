@@ -29,4 +29,8 @@ func TestCheck(t *testing.T) {
 	e.Install(t)
 	stage("after.txtar")
 	stage("stopped.txtar")
+	if err := e.Manager.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	stage("silent.txtar")
 }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package docs tests that what the documents say can be done: links lead somewhere, the API server accepts
-// manifests and configurations and every field of the reference of RootSyncs, and tests that are named are there.
+// manifests and configurations and every field of the reference of RootSyncs, tests that are named are there, and a
+// reader can follow the guide to protection. Guides that need more than a cluster with Holdfast are followed in test/cli and
+// test/operators.
 package docs
 
 import (

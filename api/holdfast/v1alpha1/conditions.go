@@ -14,7 +14,8 @@ const (
 	ConditionCertificateValid = "CertificateValid"
 
 	// ConditionConfigurationAccepted is false while the newest configuration
-	// was refused and the last good one is in force.
+	// was refused and the last good one is in force, or while a variable in the
+	// environment has a value that is not valid.
 	ConditionConfigurationAccepted = "ConfigurationAccepted"
 
 	// ConditionEvictionScopeServed is false while the guard for evictions cannot
@@ -57,6 +58,9 @@ const (
 	ReasonHNCRuns = "HNCRuns"
 	// ReasonInstalled says that everything declared is installed.
 	ReasonInstalled = "Installed"
+	// ReasonInvalidVariable says that a variable in the environment of the manager has a
+	// value that is not valid.
+	ReasonInvalidVariable = "InvalidVariable"
 	// ReasonKept says that Holdfast keeps the trees of namespaces.
 	ReasonKept = "Kept"
 	// ReasonNamespaceMissing says that a scope lists a namespace that does not exist.

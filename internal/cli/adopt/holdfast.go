@@ -57,7 +57,7 @@ func taken(s *v1alpha1.HoldfastStatus, want string) (missing string, exactly boo
 	if s == nil {
 		return "Holdfast has not started yet", false, nil
 	}
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionConfigurationAccepted); c != nil && c.Status == metav1.ConditionFalse {
+	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionConfigurationAccepted); c != nil && c.Reason == v1alpha1.ReasonRefused {
 		return "Holdfast does not take the configuration: " + c.Message, false, nil
 	}
 	wanted, have := partOf(text), partOf(s.Configuration)

@@ -37,8 +37,14 @@ func TestTaken(t *testing.T) {
 		{"taken, where flags go before it", &v1alpha1.HoldfastStatus{Configuration: printed(strings.Replace(want, "[]", "[a]", 1))}, "", false},
 		{
 			"refused",
-			&v1alpha1.HoldfastStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionConfigurationAccepted, Status: metav1.ConditionFalse, Message: "no"}}},
+			&v1alpha1.HoldfastStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionConfigurationAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRefused, Message: "no"}}},
 			"Holdfast does not take the configuration: no", false,
+		},
+		{
+			"taken, where a variable of the environment is not valid",
+			&v1alpha1.HoldfastStatus{Configuration: printed(want), Conditions: []metav1.Condition{
+				{Type: v1alpha1.ConditionConfigurationAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalidVariable},
+			}}, "", true,
 		},
 		{"of a newer Holdfast", &v1alpha1.HoldfastStatus{Configuration: printed(want) + "later: {}\n"}, "", true},
 	}

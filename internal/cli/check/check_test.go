@@ -82,6 +82,8 @@ func TestInstallation(t *testing.T) {
 		{name: "kinds are missing", f: facts{holdfast: says(ready), anchor: true, established: map[string]bool{needed[0]: true}}, want: "Problem: CustomResourceDefinitions are missing: deletionoverrides.holdfast.dev\nOK: Holdfast is ready"},
 		{name: "its anchor can be deleted in one step", f: facts{holdfast: says(ready), anchor: true, stops: true}, want: "Note: the ClusterRole holdfast-anchor has the annotation holdfast.dev/stop, so deleting it, even by accident, stops Holdfast\nOK: Holdfast is ready"},
 		{name: "one of two pods is there", f: facts{holdfast: says(ready), anchor: true, deployments: pods(1)}, want: "OK: Holdfast is ready\nWarning: of Deployment guard 1 of 2 pods are ready"},
+		{name: "no replica leads", f: facts{holdfast: says(ready), anchor: true, silent: "no replica leads"}, want: "Problem: no replica leads"},
+		{name: "no replica leads, and something was wrong before", f: facts{holdfast: says(notReady), anchor: true, silent: "no replica leads"}, want: "Problem: no replica leads\nProblem: Holdfast is not ready: m"},
 		{name: "no pod is there that could say so", f: facts{holdfast: says(ready), anchor: true, deployments: pods(0)}, want: "OK: Holdfast is ready\nProblem: of Deployment guard 0 of 2 pods are ready"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"sync"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,7 +40,9 @@ type facts struct {
 	policies bool
 	// holdfast is its object; nil where it does not run.
 	holdfast *v1alpha1.Holdfast
-	anchor   bool
+	// silent says that no replica of the guard leads; empty while one does.
+	silent string
+	anchor bool
 	// stops reports whether the anchor has the annotation that allows its deletion.
 	stops bool
 	// namespace is the one Holdfast is installed in, and there says that it exists.
@@ -134,6 +137,10 @@ func (r *reader) holdfast(ctx context.Context, f *facts) {
 	var err error
 	f.holdfast, err = connect.Holdfast(ctx, r.dynamic)
 	r.gap("what Holdfast says of itself", err)
+	if f.holdfast != nil {
+		f.silent, err = connect.Silent(ctx, r.dynamic, connect.Guard, f.namespace, time.Now())
+		r.gap("whether a replica of the guard leads", err)
+	}
 }
 
 func (r *reader) own(ctx context.Context, f *facts) {

@@ -82,7 +82,10 @@ func installation(f *facts, plugin string) []Finding {
 	if v := f.holdfast.Status.Version; plugin != "" && v != plugin {
 		say(Note, "", "Holdfast is %s, and this plugin %s", v, plugin)
 	}
-	out = append(out, conditions(f.holdfast.Status.Conditions)...)
+	if f.silent != "" {
+		say(Problem, "see whether its pods run: kubectl get pods -n "+f.namespace, "%s", f.silent)
+	}
+	out = append(out, conditions(f.holdfast.Status.Conditions, f.silent == "")...)
 	return append(out, replicas(f)...)
 }
 
@@ -99,8 +102,8 @@ func home(f *facts) []Finding {
 	return []Finding{{Installation, level, e.Problem(), e.Remedy()}}
 }
 
-// conditions are what Holdfast says is wrong.
-func conditions(all []metav1.Condition) []Finding {
+// conditions are what Holdfast says is wrong, and that nothing is if it still says so.
+func conditions(all []metav1.Condition, current bool) []Finding {
 	var out []Finding
 	for _, c := range all {
 		if c.Status != metav1.ConditionTrue && c.Type != v1alpha1.ConditionReady {
@@ -111,6 +114,7 @@ func conditions(all []metav1.Condition) []Finding {
 	switch {
 	case ready == nil:
 		out = append(out, Finding{Installation, Problem, "Holdfast does not say whether it is ready", "look at the log of its manager"})
+	case ready.Status == metav1.ConditionTrue && !current:
 	case ready.Status == metav1.ConditionTrue:
 		out = append(out, Finding{Installation, OK, "Holdfast is ready", ""})
 	case len(out) == 0:

@@ -10,6 +10,7 @@ import (
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	deletion "github.com/holdfast-dev/holdfast/internal/deletion/policy"
 	eviction "github.com/holdfast-dev/holdfast/internal/eviction/policy"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
 	"github.com/holdfast-dev/holdfast/internal/platform/text"
@@ -134,7 +135,17 @@ func (r *Refusal) deletion(a About) []string {
 		return []string{"set the label to a value that the message names: kubectl holdfast protect " + a.Target + a.Flag}
 	case strings.HasSuffix(r.Name, "-override"):
 		return []string{"ask for an override as yourself: kubectl holdfast override ask"}
-	case strings.HasPrefix(r.Name, "holdfast-deletion-default"):
+	case a.Delete && r.Name == deletion.ByDefaultPolicyName:
+		return []string{
+			"to let this one object go for a while, run: kubectl holdfast override ask " + a.Target + a.Flag + " --reason WHY",
+			"to protect it no longer, change what its namespace declares, by the annotation " + v1alpha1.ProtectByDefaultLabel + ", which needs the RBAC verb " + right + ", cluster-wide",
+		}
+	case a.Delete && r.Name == deletion.ByDefaultNamespacePolicyName:
+		return []string{
+			"to let all of it go with it, for a while, run: kubectl holdfast override ask " + a.Target + " --include-contents --reason WHY",
+			"to end what it declares, which needs the RBAC verb " + right + ", cluster-wide, run: kubectl label " + a.Target + " " + v1alpha1.ProtectByDefaultLabel + "-",
+		}
+	case strings.HasPrefix(r.Name, deletion.ByDefaultPolicyName):
 		return []string{"ask for the RBAC verb " + right + ", cluster-wide"}
 	case a.Delete:
 		return []string{"decide about what the message names first"}

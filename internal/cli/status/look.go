@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,13 +34,15 @@ type looked struct {
 	hierarchies []hncv1alpha2.HierarchyConfiguration
 	anchors     []hncv1alpha2.SubnamespaceAnchor
 	syncs       []configsyncv1beta1.RootSync
+	// guardSilent and syncSilent say that no replica of the workload leads; empty while one does.
+	guardSilent, syncSilent string
 	// home is what is wrong with the namespace of RootSyncs; nil if nothing is, or nobody could look.
 	home error
 	// problems are what could not be read.
 	problems []string
 }
 
-func look(ctx context.Context, client dynamic.Interface) (*looked, error) {
+func look(ctx context.Context, client dynamic.Interface, namespace string) (*looked, error) {
 	l := &looked{}
 	var holdfasts []v1alpha1.Holdfast
 	var (
@@ -77,7 +81,25 @@ func look(ctx context.Context, client dynamic.Interface) (*looked, error) {
 			l.home = namespaces.Home(o)
 		}
 	})
+	for _, w := range []struct {
+		connect.Workload
+		said *string
+	}{{connect.Guard, &l.guardSilent}, {connect.Sync, &l.syncSilent}} {
+		all.Go(func() {
+			said, err := connect.Silent(ctx, client, w.Workload, namespace, time.Now())
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case apierrors.IsForbidden(err):
+				l.problems = append(l.problems, fmt.Sprintf("whether the %s runs is not known: you may not get leases.coordination.k8s.io in namespace %s", w.Name, namespace))
+			case err != nil:
+				bad = append(bad, err)
+			}
+			*w.said = said
+		})
+	}
 	all.Wait()
+	slices.Sort(l.problems)
 	for i := range holdfasts {
 		if holdfasts[i].Name == v1alpha1.HoldfastName {
 			l.holdfast = &holdfasts[i]

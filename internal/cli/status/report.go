@@ -35,6 +35,13 @@ func (l *looked) report() *Report {
 			}
 		}
 	}
+	if l.guardSilent != "" && l.holdfast != nil {
+		r.Ready = metav1.ConditionUnknown
+		r.Problems = append(r.Problems, l.guardSilent)
+	}
+	if l.syncSilent != "" && len(l.syncs) > 0 {
+		r.Problems = append(r.Problems, l.syncSilent)
+	}
 	scopes, err := scopesOf(l.holdfast)
 	if err != nil {
 		r.Problems = append(r.Problems, fmt.Sprintf("the scope of the features is not known: %v", err))

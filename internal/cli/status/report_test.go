@@ -68,6 +68,15 @@ serviceAccounts  2 ServiceAccountTemplates, for 5 accounts; 1 accounts would be 
 	if diff := cmp.Diff(want, brief(l.report())); diff != "" {
 		t.Error(diff)
 	}
+	l.guardSilent, l.syncSilent = "no replica of the guard leads", "no replica of the sync leads"
+	if diff := cmp.Diff("1 Unknown\n! CertificateValid: Expired: it has ended\n! no replica of the guard leads\n! no replica of the sync leads\n"+
+		strings.TrimPrefix(want, "1 False\n! CertificateValid: Expired: it has ended\n"), brief(l.report())); diff != "" {
+		t.Errorf("where no replica leads: %s", diff)
+	}
+	gone := &looked{guardSilent: "no replica of the guard leads", syncSilent: "no replica of the sync leads"}
+	if diff := cmp.Diff(" Unknown", brief(gone.report())); diff != "" {
+		t.Errorf("where it was removed, and leases are left: %s", diff)
+	}
 	if diff := cmp.Diff(" Unknown", brief((&looked{}).report())); diff != "" {
 		t.Errorf("where nothing is there: %s", diff)
 	}

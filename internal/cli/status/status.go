@@ -22,7 +22,7 @@ type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	// Version of Holdfast in the cluster.
 	Version string `json:"version,omitempty"`
-	// Ready is what Holdfast says of itself: True, False or Unknown.
+	// Ready is what Holdfast says of itself: True, False or Unknown, which it is too while no replica leads.
 	Ready metav1.ConditionStatus `json:"ready"`
 	// Scope bounds the namespaces of all features, for people; empty if it is not known.
 	Scope    string    `json:"scope,omitempty"`
@@ -43,13 +43,13 @@ type Feature struct {
 	State []string `json:"state,omitempty"`
 }
 
-// Run says how Holdfast is doing.
-func Run(ctx context.Context, c *connect.Clients, output string) error {
+// Run says how the Holdfast of a namespace is doing.
+func Run(ctx context.Context, c *connect.Clients, namespace, output string) error {
 	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}
-	l, err := look(ctx, client)
+	l, err := look(ctx, client, namespace)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,12 @@ const (
 	RuleTooLate Rule = "too-late"
 )
 
+// Names of the policies of protection by default, which has no label of the object's and so no Key.
+const (
+	ByDefaultPolicyName          = "holdfast-deletion-default"
+	ByDefaultNamespacePolicyName = "holdfast-deletion-default-namespace"
+)
+
 // uncheckedPolicyName is that of the policy that runs RuleUnchecked.
 const uncheckedPolicyName = "holdfast-deletion-unchecked"
 

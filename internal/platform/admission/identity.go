@@ -26,15 +26,15 @@ const (
 )
 
 // The leases of the guard and of the sync.
-const guardLease, syncLease = "holdfast-guard", "holdfast-sync"
+const GuardLease, SyncLease = "holdfast-guard", "holdfast-sync"
 
 // leases are the rule and the validation for the leases: who holds one keeps all replicas from writing. That of the guard is
 // for who may change this policy, which the guard may under whatever name it runs, also after that has changed.
 func (s Self) leases() (admissionregistrationv1.NamedRuleWithOperations, admissionregistrationv1.Validation) {
 	rule := ruleFor("coordination.k8s.io", []string{"leases"}, admissionregistrationv1.Create, admissionregistrationv1.Update)
-	rule.ResourceNames = []string{guardLease, syncLease}
+	rule.ResourceNames = []string{GuardLease, SyncLease}
 	return rule, admissionregistrationv1.Validation{
-		Expression: "variables.kind != 'leases' || request.name == " + cel.String(syncLease) + " && request.userInfo.username == " + cel.String(s.SyncUser) + " || authorizer.group('admissionregistration.k8s.io').resource('validatingadmissionpolicies').name(" +
+		Expression: "variables.kind != 'leases' || request.name == " + cel.String(SyncLease) + " && request.userInfo.username == " + cel.String(s.SyncUser) + " || authorizer.group('admissionregistration.k8s.io').resource('validatingadmissionpolicies').name(" +
 			cel.String(IdentityPolicyName) + ").check('update').allowed() || variables.mayOperate",
 		Message: "who takes a lease of Holdfast's keeps Holdfast from acting" + needsOperate,
 	}

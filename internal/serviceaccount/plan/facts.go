@@ -15,6 +15,10 @@ import (
 // FieldManager owns what Holdfast writes on service accounts.
 const FieldManager = "holdfast-serviceaccounts"
 
+// OrphanManager owns what FieldManager wrote for an object that was deleted with the propagation policy Orphan. Holdfast
+// writes nothing by that name, so the fields stay as they are, and an object that wants the account takes them over.
+const OrphanManager = FieldManager + "-orphan"
+
 // Facts are what is known of an account.
 type Facts struct {
 	types.NamespacedName

@@ -35,7 +35,7 @@ func randomAccount(r *rand.Rand) *model {
 	lines := []string{"there"}
 	for _, key := range []string{"a", "b", "@a", "@b", "eks.amazonaws.com/x", "@kubernetes.io/enforce-mountable-secrets", "@openshift.io/internal-registry-pull-secret-ref"} {
 		if r.IntN(2) == 0 {
-			lines = append(lines, key+"="+pick(r, "1", "2", "3")+" "+some(r, "us", "us!", "kubectl", "strimzi", "strimzi!", "helm!"))
+			lines = append(lines, key+"="+pick(r, "1", "2", "3")+" "+some(r, "us", "us!", "orphan", "orphan!", "kubectl", "strimzi", "strimzi!", "helm!"))
 		}
 	}
 	for _, uid := range []string{"1", "2", "9"} {
@@ -175,9 +175,9 @@ func mayDelete(f Facts, before *model) bool {
 func foreignStays(t *testing.T, f Facts, before, after *model) {
 	t.Helper()
 	for path, field := range before.fields {
-		others := field.owners.Difference(sets.New("us", "us!", "strimzi", "strimzi!"))
+		others := field.owners.Difference(sets.New("us", "us!", "orphan", "orphan!", "strimzi", "strimzi!"))
 		if f.Operators.Has("strimzi") {
-			others = field.owners.Difference(sets.New("us", "us!"))
+			others = field.owners.Difference(sets.New("us", "us!", "orphan", "orphan!"))
 		}
 		if len(others) == 0 || path == automount || strings.HasPrefix(path, ownerPrefix) {
 			continue

@@ -132,8 +132,11 @@ func (s *sight) others(k Key) []string {
 }
 
 // former says whether an entry is of somebody who wrote the account before Holdfast,
-// and does so no more.
+// and does so no more, or of Holdfast for an object that is gone.
 func (s *sight) former(e *entry) bool {
+	if e.Manager == OrphanManager {
+		return e.Subresource == "" && s.want.Enabled
+	}
 	return e.Subresource == "" && slices.Contains(s.want.TakeOver, e.Manager) && !s.Operators.Has(e.Manager) && len(s.Live.ManagedFields) > 0
 }
 

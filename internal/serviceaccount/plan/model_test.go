@@ -130,8 +130,11 @@ func (k Key) text() string {
 
 func managerOf(owner string) (string, metav1.ManagedFieldsOperationType) {
 	name, applied := strings.CutSuffix(owner, "!")
-	if name == "us" {
+	switch name {
+	case "us":
 		name = FieldManager
+	case "orphan":
+		name = OrphanManager
 	}
 	if applied {
 		return name, metav1.ManagedFieldsOperationApply
@@ -141,8 +144,11 @@ func managerOf(owner string) (string, metav1.ManagedFieldsOperationType) {
 
 func ownerText(e metav1.ManagedFieldsEntry) string {
 	name := e.Manager
-	if name == FieldManager {
+	switch name {
+	case FieldManager:
 		name = "us"
+	case OrphanManager:
+		name = "orphan"
 	}
 	if e.Operation == metav1.ManagedFieldsOperationApply {
 		name += "!"

@@ -32,6 +32,9 @@ func (s *sight) takeOver() (Action, error) {
 		case s.former(&e):
 			for k := range s.takenOf(&e) {
 				moved.Insert(k.path())
+				if e.Manager == OrphanManager {
+					continue // nobody who could write again
+				}
 				if from[e.Manager] == nil {
 					from[e.Manager] = sets.New[Key]()
 				}
@@ -58,30 +61,45 @@ func (s *sight) takeOver() (Action, error) {
 	return Action{Do: TakeOver, Patch: patch, From: from}, err
 }
 
-// letGo leaves an account as it is, for good: its object was deleted by somebody who
-// wanted what belongs to it to stay. What only Holdfast has set is nobody's then, as on
-// an account that people have made.
+// letGo leaves an account as it is: its object was deleted by somebody who wanted what
+// belongs to it to stay. What Holdfast has set is OrphanManager's then. Were it nobody's,
+// an object of the same name that is made later would yield its own former values.
 func letGo(f Facts) Verdict {
 	s, err := see(f, mapping.Want{})
 	if err != nil {
 		return refused(ProblemUnreadable, "%v", err)
 	}
 	out := nothing("")
-	rest := slices.DeleteFunc(slices.Clone(s.fields), func(e entry) bool { return e.ours() })
-	if len(rest) == len(s.fields) {
+	if !slices.ContainsFunc(s.fields, func(e entry) bool { return e.ours() }) {
 		return out
 	}
 	out.Report.Message = "its object was deleted, and what belongs to it was to stay: Holdfast leaves it as it is"
-	managed, err := written(rest)
-	if len(managed) == 0 {
-		managed = append(managed, metav1.ManagedFieldsEntry{}) // no list at all would change nothing
-	}
+	managed, err := written(s.orphaned())
 	if err != nil {
 		out.act(Action{}, err)
 		return out
 	}
 	patch, err := s.patch(map[string]any{"managedFields": managed})
 	out.act(Action{Do: LetGo, Patch: patch}, err)
+	return out
+}
+
+// orphaned are the fields with those of Holdfast given to OrphanManager, in addition to what that has already.
+func (s *sight) orphaned() []entry {
+	var out []entry
+	for _, e := range s.fields {
+		if e.ours() {
+			e.Manager = OrphanManager
+		}
+		same := func(o entry) bool {
+			return e.Manager == OrphanManager && o.Manager == e.Manager && o.Operation == e.Operation && o.Subresource == e.Subresource
+		}
+		if i := slices.IndexFunc(out, same); i >= 0 {
+			out[i].fields = out[i].fields.Union(e.fields)
+			continue
+		}
+		out = append(out, e)
+	}
 	return out
 }
 
