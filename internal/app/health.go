@@ -88,7 +88,7 @@ func (g *guard) observe() status.Observed {
 		Conditions: []metav1.Condition{
 			g.admission.Condition(),
 			certificateCondition(g.certs.Check(), g.certs.NotAfter(), time.Now()),
-			configurationCondition(cmp.Or(g.config.LastError(), g.webhooks.CheckClients())),
+			configurationCondition(cmp.Or(g.config.LastError(), g.webhooks.CheckClients()), g.config.Empty()),
 		},
 	}
 	for _, f := range g.features {
@@ -113,10 +113,13 @@ func certificateCondition(err error, notAfter, now time.Time) metav1.Condition {
 	return c
 }
 
-func configurationCondition(err error) metav1.Condition {
+func configurationCondition(err error, empty bool) metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionConfigurationAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
 		Message: "the newest configuration is in force",
+	}
+	if empty {
+		c.Message = "nothing is configured, so every default is in force"
 	}
 	if err != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonRefused, err.Error()+"; the last good configuration stays in force"
