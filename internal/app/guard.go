@@ -62,6 +62,8 @@ type guard struct {
 	clientset kubernetes.Interface
 	features  []feature
 	informers []cache.Informer
+	// definitions are the names of the CustomResourceDefinitions of holdfast.dev.
+	definitions []string
 	// marksBound reports whether the deletion guard's informers have synced and every mark is bound to its object.
 	marksBound func() bool
 }
@@ -227,6 +229,10 @@ func (g *guard) setup(ctx context.Context) error {
 		Clock:    clock.RealClock{},
 	})
 	g.status = status.NewReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{}, g.observe, o.pauses())
+	if g.definitions, err = definitionNames(crdGroups...); err != nil {
+		return err
+	}
+	g.kinds.OnChange(g.status.Wake)
 	if g.features, err = g.newFeatures(); err != nil {
 		return err
 	}

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/status"
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
 )
@@ -91,6 +94,9 @@ func (g *guard) observe() status.Observed {
 			configurationCondition(cmp.Or(g.config.LastError(), g.webhooks.CheckClients()), g.config.Empty()),
 		},
 	}
+	if kinds := g.kinds.Current(); kinds != nil { // which is not asked for while all features are off
+		out.Conditions = append(out.Conditions, definitionsCondition(kinds, g.definitions))
+	}
 	for _, f := range g.features {
 		if f.conditions != nil {
 			out.Conditions = append(out.Conditions, f.conditions()...)
@@ -109,6 +115,27 @@ func certificateCondition(err error, notAfter, now time.Time) metav1.Condition {
 		if !notAfter.IsZero() && now.After(notAfter) {
 			c.Reason = v1alpha1.ReasonExpired
 		}
+	}
+	return c
+}
+
+// definitionsCondition says whether the kinds of some CustomResourceDefinitions are served. Their objects are gone or out of reach
+// otherwise, and nothing else would say why their rules are.
+func definitionsCondition(kinds *inventory.Snapshot, definitions []string) metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionDefinitionsServed, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServed,
+		Message: "the API server serves all kinds of " + v1alpha1.GroupName,
+	}
+	var missing []string
+	for _, name := range definitions {
+		if k, found := kinds.ByResource(schema.ParseGroupResource(name)); !found || k.Unserved {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotServed
+		c.Message = "the API server does not serve " + strings.Join(missing, ", ") + ": the CustomResourceDefinition was deleted, and its objects with it, or serves no version. " +
+			"Apply those of config/crd, or restart Holdfast, which does"
 	}
 	return c
 }

@@ -78,6 +78,7 @@ func TestGuard_goesOn(t *testing.T) {
 	t.Run("within its scope", func(t *testing.T) { staysInItsScope(t, e, write) })
 	write(t, "deletion: {mode: Enforce}")
 	gomega.NewWithT(t).Eventually(func() bool { return refuses(t, e, "default") }, "180s", "100ms").Should(gomega.BeTrue())
+	t.Run("when a definition of its own is not served, and says so until it is again", func(t *testing.T) { tellsOfDefinitions(t, e) })
 	t.Run("when the API server restarts", func(t *testing.T) {
 		apiServerRestarts(t, e)
 		deletePolicy(t, e)
@@ -86,6 +87,25 @@ func TestGuard_goesOn(t *testing.T) {
 	t.Run("when the leader stops, since it gives the lease back", func(t *testing.T) {
 		anotherTakesOver(t, e, (*manager.Process).Stop)
 	})
+}
+
+func tellsOfDefinitions(t *testing.T, e *testkit.Env) {
+	for _, served := range []string{"false", "true"} {
+		out := e.Kubectl(t, "patch", "crd", "evictionpolicies.holdfast.dev", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/served","value":`+served+`}]`)
+		if out.Code != 0 {
+			t.Fatal(out.Stderr)
+		}
+		gomega.NewWithT(t).Eventually(func() string {
+			h := &v1alpha1.Holdfast{}
+			if err := e.Client.Get(t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, h); err != nil {
+				return err.Error()
+			}
+			if c := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionDefinitionsServed); c != nil {
+				return strings.ToLower(string(c.Status))
+			}
+			return ""
+		}, "180s", "100ms").Should(gomega.Equal(served))
+	}
 }
 
 func followsAFile(t *testing.T, e *testkit.Env, write func(*testing.T, string)) {
@@ -216,8 +236,9 @@ func TestLeader_oneThatWasStoppedWritesNothingWhenAnotherLeads(t *testing.T) {
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("the policy is put back by a replica that does not lead any more: %v", err)
 	}
-	send(second, syscall.SIGCONT)
-	mustHeal(t, e)
+	if err := second.Kill(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // apiServerRestarts, and what it has of Holdfast is in force from the first request on.
