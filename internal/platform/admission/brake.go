@@ -13,8 +13,8 @@ import (
 const (
 	// A repair is at once; when repairs follow each other without end, somebody
 	// else means to own the same objects, and shouting louder does not help.
-	brakeBurst = 10
-	brakePause = 5 * time.Second
+	brakeBurst, brakeCalm = 10, 8
+	brakePause            = 5 * time.Second
 )
 
 // textContested is the same in every process: two that both believe to lead would overwrite each other's status without end.
@@ -24,28 +24,25 @@ var textContested = fmt.Sprintf("two writers change the admission objects of Hol
 // brake slows repairs down that do not end.
 type brake struct {
 	limiter *rate.Limiter
-	// contested reports whether they did not end lately.
+	// contested reports whether they did not end lately. Of two writers one reaches its bound first, and the other repairs no more
+	// often than that one then: half of the burst is enough to know.
 	contested bool
 }
 
 func newBrake() *brake { return &brake{limiter: rate.NewLimiter(rate.Every(brakePause), brakeBurst)} }
 
 // holds reports whether no repair may be made now.
-func (b *brake) holds(now time.Time) bool {
-	if b.limiter.TokensAt(now) >= 1 {
-		return false
-	}
-	b.contested = true
-	return true
-}
+func (b *brake) holds(now time.Time) bool { return b.limiter.TokensAt(now) < 1 }
 
 // repaired counts a repair.
-func (b *brake) repaired(now time.Time) { b.limiter.AllowN(now, 1) }
+func (b *brake) repaired(now time.Time) {
+	b.limiter.AllowN(now, 1)
+	b.contested = b.contested || b.limiter.TokensAt(now) < brakeBurst/2
+}
 
-// calm reports whether nobody contests the objects, after a pass that had to repair something or not. It takes half of the
-// burst without repairs to believe that it is over.
-func (b *brake) calm(now time.Time, repaired bool) bool {
-	if b.contested && !repaired && b.limiter.TokensAt(now) >= brakeBurst/2 {
+// calm reports whether nobody contests the objects. It takes most of the burst without repairs to believe that it is over.
+func (b *brake) calm(now time.Time) bool {
+	if b.limiter.TokensAt(now) >= brakeCalm {
 		b.contested = false
 	}
 	return !b.contested

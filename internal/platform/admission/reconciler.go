@@ -159,7 +159,6 @@ func (r *Reconciler) install(ctx context.Context, wanted Wanted, anchor types.UI
 	desired := render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle)
 	repairing := equality.Semantic.DeepEqual(desired, r.installed)
 	if repairing && r.brake.holds(r.options.Clock.Now()) {
-		r.report(metav1.ConditionFalse, v1alpha1.ReasonContested, textContested)
 		return reconcile.Result{RequeueAfter: brakePause}, nil
 	}
 	current, err := r.current(ctx)
@@ -179,11 +178,11 @@ func (r *Reconciler) install(ctx context.Context, wanted Wanted, anchor types.UI
 		return reconcile.Result{}, err
 	}
 	r.installed = desired
-	repairing = repairing && len(written) > 0
-	if repairing {
+	if repairing && len(written) > 0 {
 		r.repaired(ctx, written)
 	}
-	if !r.brake.calm(r.options.Clock.Now(), repairing) {
+	if !r.brake.calm(r.options.Clock.Now()) {
+		r.report(metav1.ConditionFalse, v1alpha1.ReasonContested, textContested)
 		return reconcile.Result{RequeueAfter: brakePause}, nil
 	}
 	// Nothing that this process remembers may be part of it: two that both
