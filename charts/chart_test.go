@@ -203,6 +203,7 @@ func TestTemplates_sayWhatTheValuesSay(t *testing.T) {
 	)
 	tests := []struct{ name, values, template, field, want string }{
 		{name: "two replicas by default", template: "guard/deployment.yaml", field: "spec.replicas", want: "2"},
+		{name: "a rollout whose new pods do not start, as on a configuration that is not valid, takes no old one", template: "guard/deployment.yaml", field: "spec.strategy.rollingUpdate.maxUnavailable", want: "0"},
 		{name: "nothing runs as root", template: "guard/deployment.yaml", field: "spec.template.spec.securityContext.runAsNonRoot", want: "true"},
 		{name: "system calls are bounded", template: "guard/deployment.yaml", field: "spec.template.spec.securityContext.seccompProfile.type", want: "RuntimeDefault"},
 		{name: "the guard's container may nothing", template: "guard/deployment.yaml", field: container + "securityContext", want: secure},

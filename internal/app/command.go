@@ -6,14 +6,11 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
@@ -85,21 +82,6 @@ func newWorkload(name, short string, sets cliflag.NamedFlagSets, validate func()
 	width, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sets, width)
 	return cmd
-}
-
-// setupLogging sends all logs, those of the libraries too, to standard error as
-// JSON lines.
-func setupLogging(level string) error {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return fmt.Errorf("--log-level %q is not debug, info, warn or error", level)
-	}
-	handler := slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})
-	slog.SetDefault(slog.New(handler)) // and with it the log package, which net/http writes to
-	logger := logr.FromSlogHandler(handler)
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger)
-	return nil
 }
 
 // run starts everything and ends with the context.

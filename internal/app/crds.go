@@ -41,6 +41,19 @@ func (o *ownCRDs) apply(ctx context.Context, groups ...string) error {
 	})
 }
 
+// definitionNames are the names of the CustomResourceDefinitions of some API groups.
+func definitionNames(groups ...string) ([]string, error) {
+	all, err := crd.Of(groups...)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(all))
+	for _, d := range all {
+		names = append(names, d.GetName())
+	}
+	return names, nil
+}
+
 // featureCRDs are those that only some features need. They are applied once such a feature is
 // on, also while the process runs, by the replica that leads.
 type featureCRDs struct {

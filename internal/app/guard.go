@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -63,6 +64,8 @@ type guard struct {
 	clientset kubernetes.Interface
 	features  []feature
 	informers []cache.Informer
+	// definitions are the names of the CustomResourceDefinitions of holdfast.dev.
+	definitions []string
 	// marksBound reports whether the deletion guard's informers have synced and every mark is bound to its object.
 	marksBound func() bool
 }
@@ -100,13 +103,17 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 	if err := g.crds.apply(ctx); err != nil { // the other features do not wait for it
 		ctrl.Log.Error(err, "CustomResourceDefinitions are not applied yet")
 	}
-	if g.mgr, err = g.newManager(rc, scheme); err != nil {
+	lock, leader, err := o.elect(ctx, rc, scheme, name)
+	if err != nil {
+		return nil, err
+	}
+	if g.mgr, err = g.newManager(leader, scheme, lock); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
 	if g.informers, err = startInformers(ctx, g.mgr.GetCache(), cachedObjects(o)); err != nil {
 		return nil, err
 	}
-	if err := g.newClients(rc); err != nil {
+	if err := g.newClients(rc, leader); err != nil {
 		return nil, err
 	}
 	return g, g.setup(ctx)
@@ -126,16 +133,17 @@ func (g *guard) configure(ctx context.Context, direct client.Reader) (err error)
 	return g.applyGates()
 }
 
-// newClients makes the clients that read past the cache.
-func (g *guard) newClients(rc *rest.Config) error {
+// newClients makes the clients that read past the cache. Webhooks ask and write by the clientset, on every replica; by the
+// others the leader writes.
+func (g *guard) newClients(rc, leader *rest.Config) error {
 	var err error
-	if g.metadata, err = metaclient.NewForConfig(rc); err != nil {
+	if g.metadata, err = metaclient.NewForConfig(leader); err != nil {
 		return fmt.Errorf("make metadata client: %w", err)
 	}
 	if g.clientset, err = kubernetes.NewForConfig(rc); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	if g.dynamic, err = dynamic.NewForConfig(rc); err != nil {
+	if g.dynamic, err = dynamic.NewForConfig(leader); err != nil {
 		return fmt.Errorf("make dynamic client: %w", err)
 	}
 	d, err := discovery.NewDiscoveryClientForConfig(rc)
@@ -161,13 +169,13 @@ func restConfig(kubeconfig, userAgent string) (*rest.Config, error) {
 	return rc, nil
 }
 
-func (g *guard) newManager(rc *rest.Config, scheme *schemeType) (ctrl.Manager, error) {
+func (g *guard) newManager(rc *rest.Config, scheme *schemeType, lock resourcelock.Interface) (ctrl.Manager, error) {
 	o := g.options
 	host, port, err := o.webhookHostPort()
 	if err != nil {
 		return nil, err
 	}
-	options := o.managerOptions(name, scheme, cacheOptions(o, g.secretName()))
+	options := o.managerOptions(name, scheme, cacheOptions(o, g.secretName()), lock)
 	g.webhooks = serving.NewServer(serving.Options{
 		Host:           host,
 		Port:           port,
@@ -179,7 +187,7 @@ func (g *guard) newManager(rc *rest.Config, scheme *schemeType) (ctrl.Manager, e
 }
 
 // managerOptions are those of every workload; the name is that of its lease.
-func (o *Common) managerOptions(name string, scheme *schemeType, cached cache.Options) ctrl.Options {
+func (o *Common) managerOptions(name string, scheme *schemeType, cached cache.Options, lock resourcelock.Interface) ctrl.Options {
 	return ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cached,
@@ -194,6 +202,8 @@ func (o *Common) managerOptions(name string, scheme *schemeType, cached cache.Op
 		LeaseDuration:                 &o.LeaseDuration,
 		RenewDeadline:                 &o.RenewDeadline,
 		RetryPeriod:                   &o.RetryPeriod,
+
+		LeaderElectionResourceLockInterface: lock,
 	}
 }
 
@@ -221,6 +231,10 @@ func (g *guard) setup(ctx context.Context) error {
 		Clock:    clock.RealClock{},
 	})
 	g.status = status.NewReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{}, g.observe, o.pauses())
+	if g.definitions, err = definitionNames(crdGroups...); err != nil {
+		return err
+	}
+	g.kinds.OnChange(g.status.Wake)
 	if g.features, err = g.newFeatures(); err != nil {
 		return err
 	}

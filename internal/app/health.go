@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
 	"github.com/holdfast-dev/holdfast/internal/platform/config"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 	"github.com/holdfast-dev/holdfast/internal/platform/status"
 	"github.com/holdfast-dev/holdfast/internal/platform/version"
 )
@@ -89,8 +91,11 @@ func (g *guard) observe() status.Observed {
 		Conditions: []metav1.Condition{
 			g.admission.Condition(),
 			certificateCondition(g.certs.Check(), g.certs.NotAfter(), time.Now()),
-			configurationCondition(cmp.Or(g.config.LastError(), g.webhooks.CheckClients()), g.mistakes),
+			configurationCondition(cmp.Or(g.config.LastError(), g.webhooks.CheckClients()), g.mistakes, g.config.Empty()),
 		},
+	}
+	if kinds := g.kinds.Current(); kinds != nil { // which is not asked for while all features are off
+		out.Conditions = append(out.Conditions, definitionsCondition(kinds, g.definitions))
 	}
 	for _, f := range g.features {
 		if f.conditions != nil {
@@ -114,10 +119,34 @@ func certificateCondition(err error, notAfter, now time.Time) metav1.Condition {
 	return c
 }
 
-func configurationCondition(err error, mistakes []string) metav1.Condition {
+// definitionsCondition says whether the kinds of some CustomResourceDefinitions are served. Their objects are gone or out of reach
+// otherwise, and nothing else would say why their rules are.
+func definitionsCondition(kinds *inventory.Snapshot, definitions []string) metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionDefinitionsServed, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServed,
+		Message: "the API server serves all kinds of " + v1alpha1.GroupName,
+	}
+	var missing []string
+	for _, name := range definitions {
+		if k, found := kinds.ByResource(schema.ParseGroupResource(name)); !found || k.Unserved {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotServed
+		c.Message = "the API server does not serve " + strings.Join(missing, ", ") + ": the CustomResourceDefinition was deleted, and its objects with it, or serves no version. " +
+			"Apply those of config/crd, or restart Holdfast, which does"
+	}
+	return c
+}
+
+func configurationCondition(err error, mistakes []string, empty bool) metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionConfigurationAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
 		Message: "the newest configuration is in force",
+	}
+	if empty {
+		c.Message = "nothing is configured, so every default is in force"
 	}
 	switch {
 	case err != nil:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
+	"github.com/holdfast-dev/holdfast/internal/platform/config"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 	"github.com/holdfast-dev/holdfast/internal/testkit/cluster"
 	"github.com/holdfast-dev/holdfast/internal/testkit/manager"
@@ -76,6 +78,7 @@ func TestGuard_goesOn(t *testing.T) {
 	t.Run("within its scope", func(t *testing.T) { staysInItsScope(t, e, write) })
 	write(t, "deletion: {mode: Enforce}")
 	gomega.NewWithT(t).Eventually(func() bool { return refuses(t, e, "default") }, "180s", "100ms").Should(gomega.BeTrue())
+	t.Run("when a definition of its own is not served, and says so until it is again", func(t *testing.T) { tellsOfDefinitions(t, e) })
 	t.Run("when the API server restarts", func(t *testing.T) {
 		apiServerRestarts(t, e)
 		deletePolicy(t, e)
@@ -84,6 +87,25 @@ func TestGuard_goesOn(t *testing.T) {
 	t.Run("when the leader stops, since it gives the lease back", func(t *testing.T) {
 		anotherTakesOver(t, e, (*manager.Process).Stop)
 	})
+}
+
+func tellsOfDefinitions(t *testing.T, e *testkit.Env) {
+	for _, served := range []string{"false", "true"} {
+		out := e.Kubectl(t, "patch", "crd", "evictionpolicies.holdfast.dev", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/served","value":`+served+`}]`)
+		if out.Code != 0 {
+			t.Fatal(out.Stderr)
+		}
+		gomega.NewWithT(t).Eventually(func() string {
+			h := &v1alpha1.Holdfast{}
+			if err := e.Client.Get(t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, h); err != nil {
+				return err.Error()
+			}
+			if c := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionDefinitionsServed); c != nil {
+				return strings.ToLower(string(c.Status))
+			}
+			return ""
+		}, "180s", "100ms").Should(gomega.Equal(served))
+	}
 }
 
 func followsAFile(t *testing.T, e *testkit.Env, write func(*testing.T, string)) {
@@ -186,6 +208,39 @@ func TestLeader_anotherReplicaTakesOverWithinTheLeaseWhenItCrashes(t *testing.T)
 	anotherTakesOver(t, testkit.New(t, testkit.Options{ManagerArgs: fastLease}), (*manager.Process).Kill)
 }
 
+// A leader that is stopped for longer than its lease, as on a node without CPU, believes to lead when it runs again, and leader
+// election needs a while to end it.
+func TestLeader_oneThatWasStoppedWritesNothingWhenAnotherLeads(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	e := testkit.New(t, testkit.Options{ManagerArgs: fastLease})
+	first, leader := e.Manager, holder(t, e)
+	second := e.StartManager(t, fastLease...)
+	send := func(p *manager.Process, s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(p.PID(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := gomega.NewWithT(t)
+	send(first, syscall.SIGSTOP)
+	g.Eventually(func() string { return holder(t, e) }, "180s", "100ms").ShouldNot(gomega.Or(gomega.BeEmpty(), gomega.Equal(leader)))
+	deletePolicy(t, e)
+	mustHeal(t, e)
+
+	send(second, syscall.SIGSTOP) // so that whatever is written is of the first
+	deletePolicy(t, e)
+	send(first, syscall.SIGCONT)
+	g.Eventually(first.Done(), "180s").Should(gomega.BeClosed(), "it goes on as if it led")
+	err := e.Client.Get(t.Context(), client.ObjectKey{Name: "holdfast-deletion-holdfast"}, &admissionregistrationv1.ValidatingAdmissionPolicy{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the policy is put back by a replica that does not lead any more: %v", err)
+	}
+	if err := second.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // apiServerRestarts, and what it has of Holdfast is in force from the first request on.
 func apiServerRestarts(t *testing.T, e *testkit.Env) {
 	t.Helper()
@@ -265,6 +320,44 @@ func TestLeader_twoAtOnceDoNotFight(t *testing.T) {
 		return before == last
 	}, "180s", "1s").Should(gomega.BeTrue(), "they do not come to rest")
 	g.Consistently(writes, "5s", "500ms").Should(gomega.Equal(before))
+}
+
+// One of them was started without leader election by mistake. Neither knows the other; both see that what they write does not
+// stay, and say the same of it.
+func TestLeader_twoConfigurationsAtOnceSaySo(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	args := func(text string) []string {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(file, []byte(config.Empty+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"--leader-elect=false", "--config-map", "", "--webhook-url", "https://127.0.0.1:9443", "--config", file}
+	}
+	e := testkit.New(t, testkit.Options{ManagerArgs: args("deletion: {mode: Enforce}\n")})
+	other := e.StartManager(t, args("deletion: {mode: Warn}\n")...)
+	says := func() string {
+		h := &v1alpha1.Holdfast{}
+		if err := e.Client.Get(t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, h); err != nil {
+			return err.Error()
+		}
+		if c := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionAdmissionInstalled); c != nil {
+			return c.Reason
+		}
+		return ""
+	}
+	g := gomega.NewWithT(t)
+	inARow := 0 // one knows a moment before the other
+	g.Eventually(func() int {
+		if inARow++; says() != v1alpha1.ReasonContested {
+			inARow = 0
+		}
+		return inARow
+	}, "180s", "100ms").Should(gomega.BeNumerically(">=", 100), "they do not both say so")
+	if err := other.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	g.Eventually(says, "180s", "1s").Should(gomega.Equal(v1alpha1.ReasonInstalled))
 }
 
 // As on Kubernetes 1.29, and where somebody has turned the policies off.

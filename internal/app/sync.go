@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/component-base/cli/flag"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -100,7 +101,11 @@ func runSync(ctx context.Context, o *SyncOptions) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newSyncManager(rc, scheme, o)
+	lock, leader, err := o.elect(ctx, rc, scheme, syncName)
+	if err != nil {
+		return err
+	}
+	mgr, err := newSyncManager(leader, scheme, o, lock)
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)
 	}
@@ -110,7 +115,7 @@ func runSync(ctx context.Context, o *SyncOptions) error {
 	if err := config.RegisterMetrics(metrics.Registry, store); err != nil {
 		return err
 	}
-	if err := addSync(ctx, mgr, rc, o, store); err != nil {
+	if err := addSync(ctx, mgr, leader, o, store); err != nil {
 		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return awaitConfigSync(ctx, direct, o.pauses()) })); err != nil {
@@ -207,7 +212,7 @@ func syncConfig(store *config.Store) func() (configv1alpha1.RootSyncConfiguratio
 	}
 }
 
-func newSyncManager(rc *rest.Config, scheme *schemeType, o *SyncOptions) (ctrl.Manager, error) {
+func newSyncManager(rc *rest.Config, scheme *schemeType, o *SyncOptions, lock resourcelock.Interface) (ctrl.Manager, error) {
 	byObject := rootsync.CacheOptions()
 	if o.ConfigMap != "" {
 		byObject[&corev1.ConfigMap{}] = cache.ByObject{
@@ -216,7 +221,7 @@ func newSyncManager(rc *rest.Config, scheme *schemeType, o *SyncOptions) (ctrl.M
 	}
 	return ctrl.NewManager(rc, o.managerOptions(syncName, scheme, cache.Options{
 		ByObject: byObject, ReaderFailOnMissingInformer: true, DefaultTransform: cache.TransformStripManagedFields(),
-	}))
+	}, lock))
 }
 
 // requireSync checks that nobody else has RootSyncs, and that the API server serves what

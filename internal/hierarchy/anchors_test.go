@@ -51,6 +51,15 @@ func TestAnchor_states(t *testing.T) {
 			see anchor a/s: Ok
 			see labels s: a=1 s=0
 		`},
+		{"Ok after Conflict, in its own parent, when the namespace of the name goes", `
+			tree a b s^a
+			past anchor b/s
+			see anchor b/s: Conflict
+			delete anchor a/s
+			see there anchor a/s: no
+			see anchor b/s: Ok
+			see labels s: b=1 s=0
+		`},
 		{"Forbidden, where the name is excluded", `
 			tree a
 			past anchor a/excluded

@@ -14,6 +14,7 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,6 +61,25 @@ func TestCompletion_condition(t *testing.T) {
 			see complete b: True Copied
 		`},
 	})
+}
+
+// A replica that does not know yet that it leads no more writes such a condition too.
+func TestCompletion_conditionOfSomebodyElseIsPutBack(t *testing.T) {
+	t.Parallel()
+	r := shared(t)
+	r.run("tree a s^a\nsee complete s: True Copied")
+	for _, conditions := range []string{
+		`[{"type":"holdfast.dev/PropagationComplete","status":"False","reason":"CannotCopy","message":"by somebody"}]`,
+		`[{"$patch":"delete","type":"holdfast.dev/PropagationComplete"}]`,
+	} {
+		ns := &corev1.Namespace{}
+		ns.Name = r.name("s")
+		patch := client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":`+conditions+`}}`))
+		if err := r.Client.Status().Patch(t.Context(), ns, patch); err != nil {
+			t.Fatal(err)
+		}
+		r.run("see complete s: True Copied")
+	}
 }
 
 // What users of HNC asked for most: to know when a subnamespace has everything.

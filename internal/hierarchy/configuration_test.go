@@ -253,7 +253,9 @@ func TestModes(t *testing.T) {
 			see copies thing x: a b<a
 			see events secretive a/x: CannotPropagateObject
 			see complete b: False CannotCopy
+			see lacking secretives: create, update, delete
 			permit secretive
+			see lacking secretives: -
 			see copies secretive x: a b<a
 			see complete b: True Copied
 		`},

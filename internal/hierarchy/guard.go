@@ -5,6 +5,7 @@ package hierarchy
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -16,6 +17,7 @@ import (
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/admit"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/keep"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/rights"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rivals"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/settings"
@@ -64,7 +66,7 @@ func NewGuard(o Options) (g *Guard, err error) {
 	g.keeper, err = keep.New(keep.Options{
 		World: g.world, Client: o.Manager.GetClient(), Dynamic: o.Dynamic, Config: o.Manager.GetConfig(),
 		Events: o.Manager.GetEventRecorder(hncv1alpha2.EventSource), Clock: clock.RealClock{},
-		Active: g.active, Pauses: o.Pauses,
+		Active: g.active, Rights: g.lackedRights, Pauses: o.Pauses,
 	})
 	if err != nil {
 		return nil, err
@@ -121,6 +123,15 @@ func (g *Guard) follows() bool {
 func (g *Guard) active() bool {
 	_, err := g.world.View()
 	return err == nil && g.current().Active()
+}
+
+// lackedRights says which rights Holdfast lacks to copy a resource; empty if it has all.
+func (g *Guard) lackedRights(ctx context.Context, r schema.GroupResource) (string, error) {
+	missing, err := rights.Of(ctx, g.o.Client.AuthorizationV1(), r)
+	if err != nil || len(missing) == 0 {
+		return "", err
+	}
+	return missing.Advice(r, strings.Join(g.o.Users, ", ")), nil
 }
 
 // undecided says whether it is not known yet what should be refused. What a process

@@ -295,14 +295,7 @@ func (r *rig) hierarchyGoes() {
 		see there ns s: yes
 		see anchor a/s: Ok
 	`)
-	r.Eventually(func() string {
-		h := &v1alpha1.Holdfast{}
-		r.Expect(r.Client.Get(r.t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, h)).To(gomega.Succeed())
-		if c := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionHierarchyKnown); c != nil {
-			return c.Message
-		}
-		return none
-	}, patience, often).Should(gomega.ContainSubstring("hierarchyconfigurations.hnc.x-k8s.io: "))
+	r.Eventually(r.unseen, patience, often).Should(gomega.ContainSubstring("hierarchyconfigurations.hnc.x-k8s.io: "))
 	before := r.Writes(r.t)
 	r.Consistently(func() float64 { return r.Writes(r.t) }, "5s", "500ms").Should(gomega.BeNumerically("<=", before+5), "it tries to write what it cannot")
 	r.applyCRDs()
@@ -327,10 +320,24 @@ func (r *rig) allGo() {
 		see copies cm x: a b<a s<a t<a
 		fence
 	`)
-	out := r.Kubectl(r.t, "delete", "--timeout=180s", "crd", "hierarchyconfigurations.hnc.x-k8s.io", "subnamespaceanchors.hnc.x-k8s.io", "hncconfigurations.hnc.x-k8s.io")
-	r.Expect(out.Code).To(gomega.Equal(0), out.Stderr)
+	// One after the other: each is gone before the next one goes.
+	for _, crd := range []string{"hierarchyconfigurations", "subnamespaceanchors", "hncconfigurations"} {
+		out := r.Kubectl(r.t, "delete", "--timeout=180s", "crd", crd+".hnc.x-k8s.io")
+		r.Expect(out.Code).To(gomega.Equal(0), out.Stderr)
+		r.Eventually(r.unseen, patience, often).Should(gomega.ContainSubstring(crd + ".hnc.x-k8s.io: "))
+	}
 	r.Consistently(func() []string { return append(r.copies("cm", "x"), r.state("labels t"), r.state("there ns t")) }, "5s", "500ms").
 		Should(gomega.Equal([]string{"a", "b<a", "s<a", "t<a", "a=2 s=1 t=0", "yes"}))
+}
+
+// unseen is what Holdfast says that it cannot see of the trees.
+func (r *rig) unseen() string {
+	h := &v1alpha1.Holdfast{}
+	r.Expect(r.Client.Get(r.t.Context(), client.ObjectKey{Name: v1alpha1.HoldfastName}, h)).To(gomega.Succeed())
+	if c := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionHierarchyKnown); c != nil && c.Status != metav1.ConditionTrue {
+		return c.Message
+	}
+	return none
 }
 
 // state is what is seen now.

@@ -133,6 +133,16 @@ var sights = map[string]func(r *rig, args []string) string{
 		}
 		return "yes"
 	},
+	// lacking things: create   the verbs that the HNCConfiguration says Holdfast lacks
+	"lacking": func(r *rig, args []string) string {
+		of := " " + args[0] + "." + r.group() + ", so these are not copied"
+		_, text, _ := strings.Cut(r.part(hncv1alpha2.ConditionOutOfSync, hncv1alpha2.ReasonUnknown, of), " may not ")
+		verbs, _, found := strings.Cut(text, of)
+		if !found {
+			return none
+		}
+		return verbs
+	},
 	// events cm a/x: CannotPropagateObject     the reasons of warnings about it
 	"events": func(r *rig, args []string) string { return r.events(args[0], args[1]) },
 	// guarded cm b/x: yes   whether people are refused to change it

@@ -128,7 +128,8 @@ func configurationBroken(t *testing.T, b *book, p *page.Page) {
 	m := b.start(t, patient...)
 	ns := b.kept(t)
 	write := []string{"patch", "configmap", "holdfast", "-n", "holdfast-system", "--type=merge", "-p", sometimes}
-	defer b.done(t, "patch", "configmap", "holdfast", "-n", "holdfast-system", "--type=merge", "-p", `{"data":{"config.yaml":null}}`)
+	defer b.done(t, "patch", "configmap", "holdfast", "-n", "holdfast-system", "--type=merge", "-p",
+		`{"data":{"config.yaml":"apiVersion: config.holdfast.dev/v1alpha1\nkind: HoldfastConfiguration\n"}}`)
 	told := b.refused(t, write...)
 
 	// While its only replica hangs nobody is asked, because the webhook fails open.

@@ -18,6 +18,10 @@ const (
 	// environment has a value that is not valid.
 	ConditionConfigurationAccepted = "ConfigurationAccepted"
 
+	// ConditionDefinitionsServed is false while the API server does not serve every kind of
+	// holdfast.dev. It is there once Holdfast knows what is served.
+	ConditionDefinitionsServed = "DefinitionsServed"
+
 	// ConditionEvictionScopeServed is false while the guard for evictions cannot
 	// serve a namespace in its scope.
 	ConditionEvictionScopeServed = "EvictionScopeServed"
@@ -49,6 +53,9 @@ const (
 	ReasonAnchorMissing = "AnchorMissing"
 	// ReasonAPIError says that the API server refused or failed a write.
 	ReasonAPIError = "APIError"
+	// ReasonContested says that somebody else writes Holdfast's admission objects too, such as
+	// a second Holdfast with another configuration.
+	ReasonContested = "Contested"
 	// ReasonExpired says that the serving certificate has expired.
 	ReasonExpired = "Expired"
 	// ReasonHNCLeftBehind says that webhook configurations of HNC are there, and
@@ -73,6 +80,8 @@ const (
 	ReasonNotYetChecked = "NotYetChecked"
 	// ReasonNotYetIssued says that there is no serving certificate yet.
 	ReasonNotYetIssued = "NotYetIssued"
+	// ReasonNotServed says that a CustomResourceDefinition of Holdfast is gone, or serves no version.
+	ReasonNotServed = "NotServed"
 	// ReasonReady says that nothing is wrong.
 	ReasonReady = "Ready"
 	// ReasonRefused says that the newest configuration is not valid.
@@ -82,7 +91,7 @@ const (
 	ReasonRestored = "Restored"
 	// ReasonSecondGuard says that there is another guard for evictions.
 	ReasonSecondGuard = "SecondGuard"
-	// ReasonServed says that all of a scope is guarded.
+	// ReasonServed says that all of a scope is guarded, or that all kinds are served.
 	ReasonServed = "Served"
 	// ReasonStandsBy says that Holdfast follows the trees of namespaces and leaves them
 	// to HNC, or to nobody.

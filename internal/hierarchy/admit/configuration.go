@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
+	"github.com/holdfast-dev/holdfast/internal/hierarchy/rights"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/rules"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
@@ -47,6 +50,10 @@ func judgeConfiguration(ctx context.Context, o *Options, req *admissionv1.Admiss
 	if v.Denied != nil || op == rules.Delete || len(more) == 0 {
 		return answer{Verdict: v}, nil
 	}
+	warnings, unreadable := lacking(ctx, o, more)
+	if unreadable != "" {
+		return answer{Verdict: rules.Unreadable(unreadable)}, nil
+	}
 	sources, err := o.Sources(ctx, more, after)
 	if err != nil {
 		return answer{}, fmt.Errorf("look at the objects that would be copied: %w", err)
@@ -54,7 +61,28 @@ func judgeConfiguration(ctx context.Context, o *Options, req *admissionv1.Admiss
 	if sources == nil {
 		return answer{}, errors.New("look at the objects that would be copied: nothing is known of them")
 	}
-	return answer{Verdict: w.HNCConfiguration(op, c.Name, resources, sources)}, nil
+	return answer{Verdict: w.HNCConfiguration(op, c.Name, resources, sources), warnings: warnings}, nil
+}
+
+// lacking says for which kinds Holdfast lacks rights, and of the first one that it cannot even list, that. The objects of
+// such a kind cannot be compared. Where nobody answers, the kinds are as if Holdfast had all rights: reading them will tell.
+func lacking(ctx context.Context, o *Options, kinds []inventory.Kind) (warnings []string, unreadable string) {
+	for _, k := range kinds {
+		missing, err := rights.Of(ctx, o.Client.AuthorizationV1(), k.GroupResource())
+		if err != nil {
+			log.FromContext(ctx).Info("Cannot tell the rights for a kind", "resource", k.GroupResource().String(), "error", err.Error())
+			continue
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		advice := missing.Advice(k.GroupResource(), strings.Join(o.Users, ", "))
+		if !missing.Reads() {
+			return nil, advice
+		}
+		warnings = append(warnings, advice)
+	}
+	return warnings, ""
 }
 
 // resolved is an entry with what it means, which is what the World takes it for.

@@ -36,9 +36,10 @@ var (
 // answer is what a judge says.
 type answer struct {
 	rules.Verdict
-	// mutated is the object to write instead; nil for the one in the request. The warning tells the user about it.
+	// mutated is the object to write instead; nil for the one in the request.
 	mutated *unstructured.Unstructured
-	warning string
+	// warnings are what the user is told of a request that passes.
+	warnings []string
 }
 
 // judge decides on the request of a webhook.
@@ -144,9 +145,7 @@ func patched(req *admissionv1.AdmissionRequest, a answer) ctrladmission.Response
 		}
 		response = ctrladmission.PatchResponseFromRaw(req.Object.Raw, raw)
 	}
-	if a.warning != "" {
-		response.Warnings = []string{a.warning}
-	}
+	response.Warnings = a.warnings
 	return response
 }
 

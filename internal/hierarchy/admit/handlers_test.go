@@ -357,3 +357,38 @@ func TestHNCConfigurations_whatCannotBeLookedAt(t *testing.T) {
 		})
 	}
 }
+
+func TestHNCConfigurations_rightsThatHoldfastLacks(t *testing.T) {
+	t.Parallel()
+	const advice = holdfast + ` may not create, delete secrets, so these are not copied: ` +
+		`bind it to a ClusterRole with the rule {apiGroups: [""], resources: [secrets], verbs: [get, list, watch, create, update, delete]}`
+	for _, tt := range []struct {
+		name          string
+		resource      string
+		lacks         []string
+		broken        bool
+		want, says    string
+		warning       string
+		looksAtOthers bool
+	}{
+		{name: "to write", resource: "{resource: secrets}", lacks: []string{"create", "delete"}, want: "ok", warning: advice, looksAtOthers: true},
+		{name: "to write, of a kind that is not copied", resource: "{resource: secrets, mode: Remove}", lacks: []string{"create"}, want: "ok"},
+		{name: "to list: nobody can say what would be overwritten", resource: "{resource: secrets}", lacks: []string{"list"}, want: "403", says: "may not list secrets"},
+		{name: "which are not known", resource: "{resource: secrets}", broken: true, want: "ok", looksAtOthers: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, "a")
+			r.world.Sources, r.lacks, r.broken = sources("Ignore"), tt.lacks, tt.broken
+			q := request{op: "UPDATE", object: "{metadata: {name: config}, spec: {resources: [" + tt.resource + "]}}"}
+			r.check(t, configurations, q, tt.want, tt.says)
+			if looked := len(r.read) > 0; looked != tt.looksAtOthers {
+				t.Errorf("it looks at the objects: %t", looked)
+			}
+			got, _ := r.answer(t, configurations, q.review(t))
+			if diff := cmp.Diff(tt.warning, strings.Join(got.Warnings, "\n")); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

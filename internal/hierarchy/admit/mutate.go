@@ -46,7 +46,7 @@ func judgeRestoredNamespace(_ context.Context, o *Options, req *admissionv1.Admi
 		delete(p.Labels, key)
 	}
 	u.SetLabels(p.Labels)
-	return answer{mutated: u, warning: fmt.Sprintf(textRestoredNamespace, strings.Join(drop, ", "))}, nil
+	return answer{mutated: u, warnings: []string{fmt.Sprintf(textRestoredNamespace, strings.Join(drop, ", "))}}, nil
 }
 
 // judgeRestoredObject replaces the label of a copy that a user creates, as from a backup, by an annotation: if an ancestor
@@ -64,7 +64,7 @@ func judgeRestoredObject(_ context.Context, _ *Options, req *admissionv1.Admissi
 	}
 	u.SetLabels(p.Labels)
 	u.SetAnnotations(with(p.Annotations, v1alpha1.RestoredCopyAnnotation, from))
-	return answer{mutated: u, warning: fmt.Sprintf(textRestoredObject, hncv1alpha2.LabelInheritedFrom, v1alpha1.RestoredCopyAnnotation)}, nil
+	return answer{mutated: u, warnings: []string{fmt.Sprintf(textRestoredObject, hncv1alpha2.LabelInheritedFrom, v1alpha1.RestoredCopyAnnotation)}}, nil
 }
 
 // Warnings about what a webhook changed.

@@ -99,6 +99,8 @@ type rig struct {
 	// cascades are the namespaces whose HierarchyConfiguration allows cascading deletion.
 	cascades []string
 	broken   bool // the API server
+	// lacks are verbs that Holdfast itself does not have.
+	lacks []string
 
 	mu    sync.Mutex
 	asked []authorizationv1.SubjectAccessReviewSpec
@@ -158,6 +160,10 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		notFound(w)
 		return
 	}
+	if strings.HasSuffix(req.URL.Path, "/selfsubjectaccessreviews") {
+		r.ownRights(w, req)
+		return
+	}
 	var review authorizationv1.SubjectAccessReview
 	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -168,6 +174,18 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Unlock()
 	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
 	review.Status.Allowed = slices.Contains(r.may, review.Spec.ResourceAttributes.Namespace)
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+// ownRights answers Holdfast what it may do itself.
+func (r *rig) ownRights(w http.ResponseWriter, req *http.Request) {
+	var review authorizationv1.SelfSubjectAccessReview
+	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+	review.Status.Allowed = !slices.Contains(r.lacks, review.Spec.ResourceAttributes.Verb)
 	_ = json.NewEncoder(w).Encode(review)
 }
 

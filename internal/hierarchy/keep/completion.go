@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-dev/holdfast/api/holdfast/v1alpha1"
@@ -25,15 +26,9 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 		k.progress.said(name)
 		return nil
 	}
-	complete, problem, known := k.progress.of(name)
+	complete, problem, known := k.progressOf(p)
 	if !known {
 		return nil
-	}
-	for _, u := range p.Unknown {
-		complete = false
-		if u.Failing != "" && problem == "" {
-			problem = fmt.Sprintf("%s cannot be watched: %s", u.Kind.GroupResource(), u.Failing)
-		}
 	}
 	want := completeness(p, k.condition(p), complete, problem)
 	if want != nil {
@@ -57,6 +52,44 @@ func (k *Keeper) completion(ctx context.Context, name string) error {
 		k.progress.said(name)
 	}
 	return nil
+}
+
+// progressOf returns how the copies of a namespace stand. Known is false where nothing is to be said of it.
+func (k *Keeper) progressOf(p *world.NamespacePlan) (complete bool, problem string, known bool) {
+	complete, problem, known = k.progress.of(p.Namespace.Name)
+	for _, u := range p.Unknown {
+		complete = false
+		if u.Failing != "" && problem == "" {
+			problem = fmt.Sprintf("%s cannot be watched: %s", u.Kind.GroupResource(), u.Failing)
+		}
+	}
+	return complete, problem, known
+}
+
+// astray reports whether a namespace has another condition than it should have: a replica that did not know yet that it leads
+// no more has written it, or a user has changed or removed it. Copies that are on their way make no condition wrong.
+func (k *Keeper) astray(p *world.NamespacePlan) bool {
+	have := k.condition(p)
+	complete, problem, _ := k.progressOf(p)
+	switch {
+	case have == nil:
+		_, told := k.told.Get(p.Namespace.Name)
+		return told
+	case problem == "" && !complete:
+		return have.Status != corev1.ConditionTrue
+	}
+	return completeness(p, have, complete, problem) != nil
+}
+
+// putBack has the condition of a namespace written again if it is astray, a moment later: whoever writes another one again
+// and again costs no more than that.
+func (k *Keeper) putBack(p *world.NamespacePlan) {
+	if !k.astray(p) {
+		return
+	}
+	name := p.Namespace.Name
+	k.progress.moved(sets.New(name))
+	k.later(item{what: aCompletion, name: name}, k.o.Pauses.TreeStatus)
 }
 
 // told is the condition that was written last, with the version that came of it.

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
@@ -31,8 +32,9 @@ func (k *Keeper) config(ctx context.Context) error {
 	if have == nil {
 		have = &hncv1alpha2.HNCConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hncv1alpha2.HNCConfigurationName}}
 	}
+	k.askRights(ctx, p)
 	want := have.DeepCopy()
-	want.Status = statusOf(p, have.Status, metav1.Time{Time: k.o.Clock.Now()})
+	want.Status = statusOf(p, k.lacking.of, have.Status, metav1.Time{Time: k.o.Clock.Now()})
 	if c := k.held(p, have.Status); c != nil {
 		want.Status.Conditions = append(want.Status.Conditions, *c)
 	}
@@ -83,8 +85,8 @@ func copiesHeld(s hncv1alpha2.HNCConfigurationStatus) *metav1.Condition {
 	return &s.Conditions[i]
 }
 
-// statusOf is the status that the HNCConfiguration should have.
-func statusOf(p *world.ConfigPlan, have hncv1alpha2.HNCConfigurationStatus, now metav1.Time) hncv1alpha2.HNCConfigurationStatus {
+// statusOf is the status that the HNCConfiguration should have. Lacks says which rights Holdfast lacks for a kind.
+func statusOf(p *world.ConfigPlan, lacks func(schema.GroupKind) string, have hncv1alpha2.HNCConfigurationStatus, now metav1.Time) hncv1alpha2.HNCConfigurationStatus {
 	var out hncv1alpha2.HNCConfigurationStatus
 	add := func(kind, reason, message string) {
 		is := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: now}
@@ -95,22 +97,25 @@ func statusOf(p *world.ConfigPlan, have hncv1alpha2.HNCConfigurationStatus, now 
 		}
 		out.Conditions = append(out.Conditions, is)
 	}
-	problems, failing := map[string][]string{}, []string(nil)
+	problems, unsynced := map[string][]string{}, []string(nil)
 	for _, r := range p.Resources {
 		if r.Problem != "" {
 			problems[r.Problem] = append(problems[r.Problem], r.Message)
 			continue
 		}
 		if r.Failing != "" {
-			failing = append(failing, r.Kind.GroupResource().String()+": "+r.Failing)
+			unsynced = append(unsynced, "objects cannot be watched: "+r.Kind.GroupResource().String()+": "+r.Failing)
+		}
+		if advice := lacks(r.Kind.GroupKind()); advice != "" {
+			unsynced = append(unsynced, advice)
 		}
 		out.Resources = append(out.Resources, resourceOf(r, have.Resources))
 	}
 	for reason, messages := range problems {
 		add(hncv1alpha2.ConditionBadConfiguration, reason, strings.Join(messages, "; "))
 	}
-	if len(failing) > 0 {
-		add(hncv1alpha2.ConditionOutOfSync, hncv1alpha2.ReasonUnknown, "objects cannot be watched: "+strings.Join(failing, "; "))
+	if len(unsynced) > 0 {
+		add(hncv1alpha2.ConditionOutOfSync, hncv1alpha2.ReasonUnknown, strings.Join(unsynced, "; "))
 	}
 	for kind, names := range p.Conditions {
 		add(hncv1alpha2.ConditionNamespace, kind, few(names))

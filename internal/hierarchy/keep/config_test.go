@@ -5,18 +5,22 @@ package keep
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hncv1alpha2 "github.com/holdfast-dev/holdfast/api/hnc/v1alpha2"
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
+	"github.com/holdfast-dev/holdfast/internal/platform/inventory"
 )
 
 // newConfigRig has a Keeper write the HNCConfiguration of a plan, and counts how often.
@@ -97,6 +101,65 @@ func TestConfig_whatAnEarlierProcessHeldIsSaidUntilEverythingIsKnown(t *testing.
 		}
 		if diff := cmp.Diff(step.want, p.Config.Status.Conditions); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+// Nobody tells when a right is granted, nor whether a policy or a lack of rights has forbidden a write.
+func TestConfig_namesTheRightsThatAreMissing(t *testing.T) {
+	t.Parallel()
+	kind := inventory.Kind{Kind: "Thing", Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}}
+	p := &world.ConfigPlan{Config: &hncv1alpha2.HNCConfiguration{}, Resources: []world.ResourceState{{Resource: world.Resource{Kind: kind}, Known: true}}}
+	r, _ := newConfigRig(t, p)
+	r.look()
+	var asked []string
+	lacks, broken := "a rule is missing", errors.New("out of order")
+	r.o.Rights = func(_ context.Context, of schema.GroupResource) (string, error) {
+		asked = append(asked, of.String())
+		return lacks, broken
+	}
+	at := place("Thing.example.com", "ns", "x")
+	i := item{what: aCopy, kind: at.Kind, name: at.Name, namespace: at.Namespace}
+	forbidden := func() {
+		err := apierrors.NewForbidden(kind.Resource.GroupResource(), "x", nil)
+		r.progress.begin(at)
+		r.progress.end(at, err)
+		delete(r.added, i)
+		r.doubt(i, err)
+	}
+	for _, step := range []struct {
+		name   string
+		change func()
+		asks   bool
+		want   string
+		again  bool
+	}{
+		{name: "nothing was forbidden", change: func() {}},
+		{name: "something was, and nobody answers", change: forbidden, asks: true},
+		{name: "somebody answers", change: func() { broken = nil }, asks: true, want: "a rule is missing"},
+		{name: "a moment later", change: forbidden, want: "a rule is missing"},
+		{name: "later", change: func() { r.clock.Step(time.Minute) }, asks: true, want: "a rule is missing"},
+		{name: "it is granted", change: func() { r.clock.Step(time.Minute); lacks = "" }, asks: true, again: true},
+		{name: "after that", change: func() { r.clock.Step(time.Minute); delete(r.added, i) }},
+		{name: "a policy forbids it", change: forbidden, asks: true},
+		{name: "again and again", change: forbidden},
+		{name: "it cannot be watched", change: func() {
+			r.clock.Step(time.Minute)
+			lacks, p.Resources[0].Failing = "a rule is missing", "forbidden"
+		}, asks: true, want: "objects cannot be watched: things.example.com: forbidden; a rule is missing"},
+	} {
+		asked = nil
+		step.change()
+		if err := r.config(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for _, c := range p.Config.Status.Conditions {
+			said += c.Message
+		}
+		_, again := r.added[i]
+		if asks := len(asked) > 0; said != step.want || asks != step.asks || again != step.again {
+			t.Errorf("%s: said %q, want %q; asks: %t, copies again: %t", step.name, said, step.want, asks, again)
 		}
 	}
 }

@@ -59,6 +59,8 @@ type Options struct {
 	// Active says whether anything may be written now; it must be safe for
 	// concurrent use.
 	Active func() bool
+	// Rights returns what to tell people who want a resource copied if Holdfast lacks rights for that; nil asks for none.
+	Rights func(context.Context, schema.GroupResource) (advice string, err error)
 	Pauses timing.Pauses
 }
 
@@ -68,6 +70,7 @@ type Keeper struct {
 	objects  *objects
 	queue    priorityqueue.PriorityQueue[item]
 	progress *progress
+	lacking  *lacking
 	removals *removals
 	wake     chan struct{}
 	// templates are those of the sources that were copied last, and written what was
@@ -136,7 +139,7 @@ func New(o Options) (*Keeper, error) {
 		return nil, err
 	}
 	k := &Keeper{
-		o: o, objects: objects, progress: newProgress(), wake: make(chan struct{}, 1),
+		o: o, objects: objects, progress: newProgress(), lacking: newLacking(), wake: make(chan struct{}, 1),
 		templates: lru.New(someTemplates), written: lru.New(someWritten), told: lru.New(someWritten), anchored: lru.New(someWritten), reported: lru.New(someWritten),
 		refusals: workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstRefused, lastRefused),
 	}
@@ -282,6 +285,7 @@ func (k *Keeper) work(ctx context.Context) bool {
 	if ctx.Err() == nil || k.queue.NumRequeues(i) > 0 {
 		k.report(i, err)
 	}
+	k.doubt(i, err)
 	k.retry(i, err)
 	return true
 }

@@ -25,13 +25,14 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 )
 
-// namespace brings the labels of a namespace and its HierarchyConfiguration to
-// what they should be.
+// namespace brings the labels of a namespace, its HierarchyConfiguration and its
+// condition to what they should be.
 func (k *Keeper) namespace(ctx context.Context, name string) error {
 	p := k.o.World.Namespace(name)
 	if p == nil {
 		return nil
 	}
+	k.putBack(p)
 	if p.DeletingCRD {
 		return k.letGo(ctx, p)
 	}

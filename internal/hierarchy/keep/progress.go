@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/propagate"
@@ -99,6 +100,20 @@ func (p *progress) of(namespace string) (complete bool, problem string, known bo
 		return false, describe(failing), true
 	}
 	return len(p.pending[namespace]) == 0, "", p.fresh.Has(namespace)
+}
+
+// failed are the places for copies of a kind that could not be brought to what they should be.
+func (p *progress) failed(kind schema.GroupKind) (out []world.CopyRef) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for namespace, failing := range p.failing {
+		for key := range failing {
+			if key.Kind == kind {
+				out = append(out, world.CopyRef{Key: key, Namespace: namespace})
+			}
+		}
+	}
+	return out
 }
 
 // said takes in that it was said how a namespace stands.

@@ -77,6 +77,12 @@ func (w World) HNCConfiguration(op Operation, name string, resources []Resource,
 	return allowed
 }
 
+// Unreadable is the answer to a configuration that would have objects copied which Holdfast may not list: nobody can say which
+// others they would take the place of.
+func Unreadable(why string) Verdict {
+	return forbidden("%s, and try again", why)
+}
+
 // ExcludedNamespaces decides on what an HNCConfiguration adds to the list of excluded
 // namespaces.
 func ExcludedNamespaces(names []string) Verdict {

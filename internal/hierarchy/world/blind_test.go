@@ -65,6 +65,13 @@ func TestBlind(t *testing.T) {
 		t.Errorf("it is told %d times, and said: %q", declared, r.Blind())
 	}
 
+	// Their CRD goes after that of hierarchies, as where both are uninstalled.
+	r.do(func(s *state, b *batch) { s.goneDefinition(anchorCRD, b) })
+	if p := r.Anchor(at); p == nil || p.DeletesSubnamespace || !r.dirty.Anchors.Has(at) {
+		t.Errorf("the CRD of anchors goes: the anchor is %+v, and to be looked at: %+v", p, r.dirty.Anchors)
+	}
+	r.do(func(s *state, _ *batch) { s.definitions[anchorCRD] = definition{uid: "new"} })
+
 	h.Works(configs)
 	told()
 	see("they can again", false)

@@ -236,11 +236,7 @@ func (s *state) failed(from inventory.ObjectSource, message string, b *batch) {
 		return
 	}
 	s.blind.Delete(from)
-	for namespace, in := range s.anchors { // those that are being deleted waited for it
-		for name := range in {
-			b.anchors.Insert(Ref{namespace, name})
-		}
-	}
+	s.lookAtAnchors(b)
 }
 
 // setSettings takes in another configuration.

@@ -37,8 +37,20 @@ func (s *state) goneDefinition(of inventory.ObjectSource, b *batch) {
 func (s *state) setDefinition(of inventory.ObjectSource, d definition, b *batch) {
 	changes := s.definitions[of].going != d.going
 	s.definitions[of] = d
-	if changes && of == configCRD {
+	switch {
+	case changes && of == configCRD:
 		b.edit(tree.SetSettings(s.settings.Tree(d.going)))
+	case changes && of == anchorCRD:
+		s.lookAtAnchors(b)
+	}
+}
+
+// lookAtAnchors has all anchors looked at: those that are being deleted may have waited.
+func (s *state) lookAtAnchors(b *batch) {
+	for namespace, in := range s.anchors {
+		for name := range in {
+			b.anchors.Insert(Ref{namespace, name})
+		}
 	}
 }
 

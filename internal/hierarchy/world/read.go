@@ -225,7 +225,7 @@ type AnchorPlan struct {
 
 // Anchor says what is known of one; nil if it does not exist or the trees are not
 // known. One that is being deleted takes a subnamespace along, for which they must
-// not be of yesterday.
+// not be of yesterday; one that goes with its CRD takes none.
 func (w *World) Anchor(at Ref) *AnchorPlan {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -233,7 +233,8 @@ func (w *World) Anchor(at Ref) *AnchorPlan {
 	if s == nil || !s.complete || s.anchors[at.Namespace][at.Name] == nil || s.tree.Get(at.Namespace) == nil {
 		return nil
 	}
-	if len(s.blind) > 0 && s.anchors[at.Namespace][at.Name].DeletionTimestamp != nil {
+	withCRD := s.definitions[anchorCRD].going
+	if len(s.blind) > 0 && s.anchors[at.Namespace][at.Name].DeletionTimestamp != nil && !withCRD {
 		return nil
 	}
 	p := &AnchorPlan{
@@ -246,7 +247,7 @@ func (w *World) Anchor(at Ref) *AnchorPlan {
 		}))
 		p.Born = born.Get(at.Name)
 	}
-	p.DeletesSubnamespace = !s.definitions[anchorCRD].going && s.deletesSubnamespace(at)
+	p.DeletesSubnamespace = !withCRD && s.deletesSubnamespace(at)
 	return p
 }
 

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -40,11 +39,6 @@ const (
 	resync = 10 * time.Minute
 	// namePrefix begins the name of every object that is Holdfast's.
 	namePrefix = "holdfast-"
-
-	// A repair is at once; when repairs follow each other without end, somebody
-	// else means to own the same objects, and shouting louder does not help.
-	brakeBurst = 10
-	brakePause = 5 * time.Second
 
 	// A pass on a cache that is behind would write everything twice.
 	cachePause    = 50 * time.Millisecond
@@ -83,7 +77,7 @@ type Reconciler struct {
 	// installed is what the last pass brought about, and brake slows a fight.
 	// Only Reconcile uses them, which is never run twice at once.
 	installed []client.Object
-	brake     *rate.Limiter
+	brake     *brake
 	// pending are the resource versions that this Reconciler wrote and has not
 	// seen in the cache yet.
 	pending      map[objectKey]string
@@ -100,7 +94,7 @@ func NewReconciler(c client.Client, o Options) *Reconciler {
 		client:  c,
 		options: o,
 		wake:    make(chan event.GenericEvent, 1),
-		brake:   rate.NewLimiter(rate.Every(brakePause), brakeBurst),
+		brake:   newBrake(),
 		pending: map[objectKey]string{},
 		condition: metav1.Condition{
 			Type: v1alpha1.ConditionAdmissionInstalled, Status: metav1.ConditionUnknown,
@@ -164,7 +158,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 func (r *Reconciler) install(ctx context.Context, wanted Wanted, anchor types.UID) (reconcile.Result, error) {
 	desired := render(wanted.Declaration, anchor, r.options.Endpoint, wanted.CABundle)
 	repairing := equality.Semantic.DeepEqual(desired, r.installed)
-	if repairing && r.brake.Tokens() < 1 {
+	if repairing && r.brake.holds(r.options.Clock.Now()) {
 		return reconcile.Result{RequeueAfter: brakePause}, nil
 	}
 	current, err := r.current(ctx)
@@ -186,6 +180,10 @@ func (r *Reconciler) install(ctx context.Context, wanted Wanted, anchor types.UI
 	r.installed = desired
 	if repairing && len(written) > 0 {
 		r.repaired(ctx, written)
+	}
+	if !r.brake.calm(r.options.Clock.Now()) {
+		r.report(metav1.ConditionFalse, v1alpha1.ReasonContested, textContested)
+		return reconcile.Result{RequeueAfter: brakePause}, nil
 	}
 	// Nothing that this process remembers may be part of it: two that both
 	// believe to lead would overwrite each other's status without end.
@@ -218,7 +216,7 @@ func (r *Reconciler) stop(ctx context.Context) error {
 // repaired says that something was put back that nobody had configured away.
 func (r *Reconciler) repaired(ctx context.Context, written []client.Object) {
 	names := make([]string, 0, len(written))
-	r.brake.Allow() // Reconcile has seen that it does
+	r.brake.repaired(r.options.Clock.Now())
 	for _, o := range written {
 		repairs.WithLabelValues(kindOf(o)).Inc()
 		names = append(names, kindOf(o)+"/"+o.GetName())

@@ -6,6 +6,7 @@ package config_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +45,7 @@ func TestMapSource_Reconcile(t *testing.T) {
 	other.Name = "another"
 	tests := []struct {
 		name         string
+		inForce      string // besides what newStore has
 		objects      []client.Object
 		getFails     error
 		want         configv1alpha1.Mode
@@ -61,6 +63,18 @@ func TestMapSource_Reconcile(t *testing.T) {
 				"a: Forbidden: there is no such field: known here are admission, apiVersion, certificates, deletion, eviction, featureGates, hierarchy, kind, rootSync, scope, serviceAccounts",
 		},
 		{name: "a ConfigMap without the key is every default", objects: []client.Object{configMap()}, want: configv1alpha1.ModeEnforce},
+		{
+			name: "without the key what was configured stays", inForce: warn, objects: []client.Object{configMap()}, want: configv1alpha1.ModeWarn, wantTerminal: true,
+			wantErr:  "terminal error: load configuration from ConfigMap holdfast-system/holdfast-config: " + strings.TrimPrefix(gone, "data[config.yaml]: Required value: "),
+			wantLast: "load configuration from ConfigMap holdfast-system/holdfast-config: " + strings.TrimPrefix(gone, "data[config.yaml]: Required value: "),
+		},
+		{name: "an empty configuration is every default, whatever was configured", inForce: warn, objects: []client.Object{configMap(header)}, want: configv1alpha1.ModeEnforce},
+		{
+			name: "so it does with the document in binaryData", inForce: warn, objects: []client.Object{binary(header)}, want: configv1alpha1.ModeWarn, wantTerminal: true,
+			wantErr: "terminal error: load configuration from ConfigMap holdfast-system/holdfast-config: " +
+				"the key config.yaml is in binaryData: write the configuration as text, in data",
+			wantLast: "load configuration from ConfigMap holdfast-system/holdfast-config: the key config.yaml is in binaryData: write the configuration as text, in data",
+		},
 		{
 			name: "a missing ConfigMap is terminal and changes nothing", objects: []client.Object{other},
 			want: configv1alpha1.ModeEnforce, wantTerminal: true,
@@ -86,6 +100,11 @@ func TestMapSource_Reconcile(t *testing.T) {
 				},
 			}).Build()
 			store, _ := newStore(t)
+			if test.inForce != "" {
+				if err := store.Offer([]byte(test.inForce), "test"); err != nil {
+					t.Fatal(err)
+				}
+			}
 			result, err := config.NewMapSource(store, reader, configMapName).
 				Reconcile(t.Context(), reconcile.Request{NamespacedName: configMapName})
 			if diff := cmp.Diff(reconcile.Result{}, result); diff != "" {
@@ -121,9 +140,24 @@ func TestMapSource_SetupWithManager(t *testing.T) {
 
 func TestReadConfigMap(t *testing.T) {
 	t.Parallel()
-	reader := fake.NewClientBuilder().WithObjects(configMap(warn)).Build()
-	data, err := config.ReadConfigMap(t.Context(), reader, configMapName)
-	if err != nil || string(data) != warn {
-		t.Errorf("read %q, %v", data, err)
+	for _, tt := range []struct {
+		name string
+		of   *corev1.ConfigMap
+		want string
+		fail bool
+	}{
+		{name: "what is written", of: configMap(warn), want: warn},
+		{name: "nothing is written, as after an installation", of: configMap(), want: config.Empty},
+		{name: "it is written somewhere else", of: keys("config.yml"), fail: true},
+		{name: "it is no text", of: binary(warn), fail: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			reader := fake.NewClientBuilder().WithObjects(tt.of).Build()
+			data, err := config.ReadConfigMap(t.Context(), reader, configMapName)
+			if (err != nil) != tt.fail || string(data) != tt.want {
+				t.Errorf("read %q, %v", data, err)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1alpha1 "github.com/holdfast-dev/holdfast/api/config/v1alpha1"
@@ -55,6 +56,12 @@ func (l Loader) Load(data []byte) (*configv1alpha1.HoldfastConfiguration, error)
 		return nil, &InvalidError{Problems: problems}
 	}
 	return cfg, nil
+}
+
+// sameAsEmpty reports whether a configuration says what an empty one does.
+func (l Loader) sameAsEmpty(cfg *configv1alpha1.HoldfastConfiguration) bool {
+	empty, err := l.Load([]byte(Empty))
+	return err == nil && equality.Semantic.DeepEqual(empty, cfg)
 }
 
 func (l Loader) override(cfg *configv1alpha1.HoldfastConfiguration) field.ErrorList {

@@ -5,6 +5,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -67,6 +68,9 @@ func (s *Store) LastError() error {
 	return s.last.Load().err
 }
 
+// Empty reports whether nothing but defaults is in force, and what goes before the file.
+func (s *Store) Empty() bool { return s.loader.sameAsEmpty(s.Current()) }
+
 // OnChange has the function called after each change of the configuration, but
 // not after a change of comments or of order. It reads what is new from Current,
 // should be quick, and must not call Offer or Reject.
@@ -103,6 +107,19 @@ func (s *Store) Offer(data []byte, from string) error {
 		s.notify()
 	}
 	return nil
+}
+
+// errWithdrawn says that a source has no document any more.
+var errWithdrawn = errors.New("the key " + DataKey + " is gone: write the configuration there again, or, for every default, only " +
+	`"apiVersion: ` + configv1alpha1.GroupVersion + `" and "kind: ` + configv1alpha1.Kind + `"`)
+
+// Withdraw records that a source has no document any more, which means every default. Unless these are in force, nobody can
+// tell that from a mistake which would turn features off, so it is rejected.
+func (s *Store) Withdraw(from string) error {
+	if s.loader.sameAsEmpty(s.Current()) {
+		return s.Offer([]byte(Empty), from)
+	}
+	return s.Reject(errWithdrawn, from)
 }
 
 // Reject records that a source could not be read, and keeps the configuration in

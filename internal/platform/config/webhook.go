@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -84,16 +85,36 @@ func (w *Webhook) concerns(req *admission.Request) bool {
 // whoever sets a label did not make the mistake.
 func (l Loader) Review(before, after *corev1.ConfigMap) error {
 	path := field.NewPath("data").Key(DataKey)
-	data := documentIn(after)
-	if before != nil && bytes.Equal(data, documentIn(before)) {
+	invalid := func(problems ...*field.Error) error {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, after.Name, problems)
+	}
+	if before != nil && maps.Equal(before.Data, after.Data) && maps.EqualFunc(before.BinaryData, after.BinaryData, bytes.Equal) {
 		return nil
 	}
-	_, err := l.Load(data)
-	if err == nil {
-		return nil
+	data, written, err := documentIn(after)
+	switch {
+	case err != nil:
+		return invalid(field.Required(path, err.Error()))
+	case !written && l.configures(before):
+		return invalid(field.Required(path, errWithdrawn.Error()))
 	}
-	problems := problemsOf(err, path)
-	return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, after.Name, problems)
+	if _, err := l.Load(data); err != nil {
+		return invalid(problemsOf(err, path)...)
+	}
+	return nil
+}
+
+// configures reports whether a ConfigMap has another configuration than the empty one, or tries to.
+func (l Loader) configures(cm *corev1.ConfigMap) bool {
+	if cm == nil {
+		return false
+	}
+	data, _, err := documentIn(cm)
+	if err != nil {
+		return true
+	}
+	cfg, err := l.Load(data)
+	return err != nil || !l.sameAsEmpty(cfg)
 }
 
 func problemsOf(err error, path *field.Path) field.ErrorList {

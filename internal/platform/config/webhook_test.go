@@ -21,6 +21,26 @@ import (
 
 const badMode = `data[config.yaml].deletion.mode: Unsupported value: "warn": supported values: "Off", "Audit", "Warn", "Enforce"`
 
+const gone = `data[config.yaml]: Required value: the key config.yaml is gone: write the configuration there again, or, for every default, ` +
+	`only "apiVersion: config.holdfast.dev/v1alpha1" and "kind: HoldfastConfiguration"`
+
+// keys returns the ConfigMap with other keys than that of the configuration.
+func keys(names ...string) *corev1.ConfigMap {
+	cm := configMap()
+	cm.Data = map[string]string{}
+	for _, name := range names {
+		cm.Data[name] = warn
+	}
+	return cm
+}
+
+// binary returns the ConfigMap with the document in binaryData.
+func binary(document string) *corev1.ConfigMap {
+	cm := configMap()
+	cm.BinaryData = map[string][]byte{config.DataKey: []byte(document)}
+	return cm
+}
+
 func TestLoader_Review(t *testing.T) {
 	t.Parallel()
 	inForce := configMap(bad)
@@ -38,7 +58,15 @@ func TestLoader_Review(t *testing.T) {
 		{name: "a bad one may not take the place of a good one", before: configMap(warn), after: configMap(bad), want: badMode},
 		{name: "a bad one that stays as it was does not hinder a label", before: configMap(bad), after: inForce},
 		{name: "a missing key is every default", after: configMap()},
-		{name: "the key may be taken away", before: configMap(warn), after: configMap()},
+		{name: "the key may not be taken away, which would mean every default", before: configMap(warn), after: configMap(), want: gone},
+		{name: "nor that of a bad one", before: configMap(bad), after: configMap(), want: gone},
+		{name: "that of an empty one may", before: configMap(header), after: configMap()},
+		{name: "an empty one may take the place of any", before: configMap(warn), after: configMap(header)},
+		{
+			name: "another key in its place", before: configMap(warn), after: keys("config.yml", "note"),
+			want: "data[config.yaml]: Required value: there is no key config.yaml, but config.yml, note: write the configuration in that key",
+		},
+		{name: "what is in binaryData is no text", after: binary(warn), want: "data[config.yaml]: Required value: the key config.yaml is in binaryData: write the configuration as text, in data"},
 		{name: "a key that was missing does not hinder a label", before: configMap(), after: configMap()},
 		{
 			name: "a mistake in the document as a whole is said of the key", after: configMap(header + "---\n" + header),

@@ -4,6 +4,9 @@
 package scope
 
 import (
+	"fmt"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
@@ -24,10 +27,18 @@ type part struct {
 	requirements []metav1.LabelSelectorRequirement
 }
 
+// maxPatterns is how many globs and regular expressions a scope may have. Each is compiled, which takes a kilobyte and more, and each
+// request from a namespace that none matches is held against all.
+const maxPatterns = 1000
+
 func newPart(scope configv1alpha1.Scope, path *field.Path) (part, field.ErrorList) {
 	p := part{labels: labels.Everything()}
 	var errs field.ErrorList
 
+	if n := countPatterns(scope.Namespaces); n > maxPatterns {
+		return p, field.ErrorList{field.Invalid(path.Child("namespaces"), field.OmitValueType{}, fmt.Sprintf(
+			"has %d patterns, at most %d can be used: use fewer patterns, exact names, or a label and namespaceSelector", n, maxPatterns))}
+	}
 	for i, item := range scope.Namespaces {
 		pat, excludes, err := parseItem(item)
 		switch {
@@ -46,6 +57,16 @@ func newPart(scope configv1alpha1.Scope, path *field.Path) (part, field.ErrorLis
 
 	selectorErrs := p.setLabels(scope.NamespaceSelector, path.Child("namespaceSelector"))
 	return p, append(errs, selectorErrs...)
+}
+
+// countPatterns counts the items of a list that are no exact names.
+func countPatterns(items []string) (n int) {
+	for _, item := range items {
+		if strings.ContainsAny(item, wildcards) || strings.Contains(item, regexpPrefix) {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *part) setLabels(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {

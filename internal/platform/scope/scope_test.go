@@ -4,6 +4,7 @@
 package scope_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +158,11 @@ func TestCompile_errors(t *testing.T) {
 			name:   "with several scopes the place says which",
 			scopes: []configv1alpha1.Scope{{}, namespaces("a b")},
 			want:   []string{`scopes[1].namespaces[0]: Invalid value: "a b": `},
+		},
+		{
+			name:   "more patterns than can be held against each request",
+			scopes: []configv1alpha1.Scope{{Namespaces: slices.Concat(slices.Repeat([]string{"a-*", "!re:b", "c?"}, 334), slices.Repeat([]string{"name"}, 5000))}},
+			want:   []string{"namespaces: Invalid value: has 1002 patterns, at most 1000 can be used: use fewer patterns"},
 		},
 		{
 			name:   "a regular expression that is not one",

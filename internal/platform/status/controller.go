@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,11 +47,23 @@ type Reconciler struct {
 	observe  func() Observed
 	pauses   timing.Pauses
 	wake     chan event.GenericEvent
+
+	// said is what was observed when the status was last written, and brake slows down what is put back although nothing else was
+	// observed since: another process writes the status too, and two would overwrite each other without end. Only Reconcile uses
+	// them, which is never run twice at once.
+	said  *Observed
+	brake *rate.Limiter
 }
+
+// putBack is how often the status is put back at once.
+const putBack = 5
 
 // NewReconciler makes a Reconciler; observe must be safe for concurrent use.
 func NewReconciler(c client.Client, recorder events.EventRecorder, clk clock.PassiveClock, observe func() Observed, p timing.Pauses) *Reconciler {
-	return &Reconciler{client: c, recorder: recorder, clock: clk, observe: observe, pauses: p, wake: make(chan event.GenericEvent, 1)}
+	return &Reconciler{
+		client: c, recorder: recorder, clock: clk, observe: observe, pauses: p, wake: make(chan event.GenericEvent, 1),
+		brake: rate.NewLimiter(rate.Every(p.StatusRefresh), putBack),
+	}
 }
 
 // SetupWithManager adds the Reconciler to a manager; it runs on the leader.
@@ -91,11 +104,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if equality.Semantic.DeepEqual(next, holdfast.Status) {
 		return reconcile.Result{RequeueAfter: r.pauses.StatusRefresh}, nil
 	}
+	if r.said != nil && equality.Semantic.DeepEqual(*r.said, observed) && !r.brake.AllowN(r.clock.Now(), 1) {
+		return reconcile.Result{RequeueAfter: r.pauses.StatusRefresh}, nil
+	}
 	holdfast = holdfast.DeepCopy()
 	holdfast.Status = next
 	if err := r.client.Status().Update(ctx, holdfast, client.FieldOwner(fieldManager)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("write status: %w", err)
 	}
+	r.said = &observed
 	for _, c := range changed {
 		kind := corev1.EventTypeNormal
 		if c.Status != metav1.ConditionTrue {

@@ -78,6 +78,9 @@ type Pauses struct {
 	TreeCounts time.Duration
 	// TreeStatus is how often at most the status of the HNCConfiguration is looked at.
 	TreeStatus time.Duration
+	// RightsAgain is how often it is asked for rights that Holdfast lacks for a kind that is to be copied: nobody tells when they
+	// are granted.
+	RightsAgain time.Duration
 	// HeldRemovals is how often a copy whose removal is held is looked at again: it may be explained
 	// by then.
 	HeldRemovals time.Duration
@@ -164,6 +167,7 @@ func Production() Pauses {
 		RivalsOther:  10 * time.Second,
 		TreeCounts:   time.Minute,
 		TreeStatus:   2 * time.Second,
+		RightsAgain:  30 * time.Second,
 		HeldRemovals: time.Minute,
 
 		AccountsDiscovered: 30 * time.Second,
