@@ -135,22 +135,29 @@ func (r *Refusal) deletion(a About) []string {
 		return []string{"set the label to a value that the message names: kubectl holdfast protect " + a.Target + a.Flag}
 	case strings.HasSuffix(r.Name, "-override"):
 		return []string{"ask for an override as yourself: kubectl holdfast override ask"}
-	case a.Delete && r.Name == deletion.ByDefaultPolicyName:
-		return []string{
-			"to let this one object go for a while, run: kubectl holdfast override ask " + a.Target + a.Flag + " --reason WHY",
-			"to protect it no longer, change what its namespace declares, by the annotation " + v1alpha1.ProtectByDefaultLabel + ", which needs the RBAC verb " + right + ", cluster-wide",
-		}
-	case a.Delete && r.Name == deletion.ByDefaultNamespacePolicyName:
-		return []string{
-			"to let all of it go with it, for a while, run: kubectl holdfast override ask " + a.Target + " --include-contents --reason WHY",
-			"to end what it declares, which needs the RBAC verb " + right + ", cluster-wide, run: kubectl label " + a.Target + " " + v1alpha1.ProtectByDefaultLabel + "-",
-		}
 	case strings.HasPrefix(r.Name, deletion.ByDefaultPolicyName):
-		return []string{"ask for the RBAC verb " + right + ", cluster-wide"}
+		return r.byDefault(a, "the RBAC verb "+right+", cluster-wide")
 	case a.Delete:
 		return []string{"decide about what the message names first"}
 	}
 	return []string{"see what protects it: kubectl holdfast why delete " + a.Target + a.Flag}
+}
+
+// byDefault is about what a namespace protects by default.
+func (r *Refusal) byDefault(a About, right string) []string {
+	switch {
+	case !a.Delete:
+		return []string{"ask for " + right}
+	case r.Name == deletion.ByDefaultNamespacePolicyName:
+		return []string{
+			"to let all of it go with it, for a while, run: kubectl holdfast override ask " + a.Target + " --include-contents --reason WHY",
+			"to end what it declares, which needs " + right + ", run: kubectl label " + a.Target + " " + v1alpha1.ProtectByDefaultLabel + "-",
+		}
+	}
+	return []string{
+		"to let this one object go for a while, run: kubectl holdfast override ask " + a.Target + a.Flag + " --reason WHY",
+		"to protect it no longer, change what its namespace declares, by the annotation " + v1alpha1.ProtectByDefaultLabel + ", which needs " + right,
+	}
 }
 
 func (r *Refusal) hierarchy(a About) []string {

@@ -35,13 +35,7 @@ func (l *looked) report() *Report {
 			}
 		}
 	}
-	if l.guardSilent != "" && l.holdfast != nil {
-		r.Ready = metav1.ConditionUnknown
-		r.Problems = append(r.Problems, l.guardSilent)
-	}
-	if l.syncSilent != "" && len(l.syncs) > 0 {
-		r.Problems = append(r.Problems, l.syncSilent)
-	}
+	l.silent(r)
 	scopes, err := scopesOf(l.holdfast)
 	if err != nil {
 		r.Problems = append(r.Problems, fmt.Sprintf("the scope of the features is not known: %v", err))
@@ -60,6 +54,17 @@ func (l *looked) report() *Report {
 	}
 	r.Problems = append(r.Problems, l.problems...)
 	return r
+}
+
+// silent reports workloads that no replica leads, unless they were removed and have left a lease behind.
+func (l *looked) silent(r *Report) {
+	if l.guardSilent != "" && l.holdfast != nil {
+		r.Ready = metav1.ConditionUnknown
+		r.Problems = append(r.Problems, l.guardSilent)
+	}
+	if l.syncSilent != "" && len(l.syncs) > 0 {
+		r.Problems = append(r.Problems, l.syncSilent)
+	}
 }
 
 // state builds the lines of a feature.

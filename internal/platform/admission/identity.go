@@ -25,8 +25,11 @@ const (
 	BindingsPolicyName = "holdfast-self-bindings"
 )
 
-// The leases of the guard and of the sync.
-const GuardLease, SyncLease = "holdfast-guard", "holdfast-sync"
+// The leases of the workloads, in the namespace of Holdfast.
+const (
+	GuardLease = "holdfast-guard"
+	SyncLease  = "holdfast-sync"
+)
 
 // leases are the rule and the validation for the leases: who holds one keeps all replicas from writing. That of the guard is
 // for who may change this policy, which the guard may under whatever name it runs, also after that has changed.

@@ -32,9 +32,6 @@ func (s *sight) takeOver() (Action, error) {
 		case s.former(&e):
 			for k := range s.takenOf(&e) {
 				moved.Insert(k.path())
-				if e.Manager == OrphanManager {
-					continue // nobody who could write again
-				}
 				if from[e.Manager] == nil {
 					from[e.Manager] = sets.New[Key]()
 				}
@@ -50,6 +47,7 @@ func (s *sight) takeOver() (Action, error) {
 			rest = append(rest, e)
 		}
 	}
+	delete(from, OrphanManager) // nobody writes by that name again
 	rest = append(rest, entry{metav1.ManagedFieldsEntry{
 		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: since,
 	}, mine})
