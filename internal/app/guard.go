@@ -103,11 +103,8 @@ func newGuard(ctx context.Context, o *Options) (*guard, error) {
 	if err := g.crds.apply(ctx); err != nil { // the other features do not wait for it
 		ctrl.Log.Error(err, "CustomResourceDefinitions are not applied yet")
 	}
-	lock, leader, err := o.elect(ctx, rc, scheme, name)
+	leader, err := g.newManager(ctx, rc, scheme)
 	if err != nil {
-		return nil, err
-	}
-	if g.mgr, err = g.newManager(leader, scheme, lock); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
 	if g.informers, err = startInformers(ctx, g.mgr.GetCache(), cachedObjects(o)); err != nil {
@@ -169,9 +166,14 @@ func restConfig(kubeconfig, userAgent string) (*rest.Config, error) {
 	return rc, nil
 }
 
-func (g *guard) newManager(rc *rest.Config, scheme *schemeType, lock resourcelock.Interface) (ctrl.Manager, error) {
+// newManager makes the manager, and returns the configuration of the leader's clients.
+func (g *guard) newManager(ctx context.Context, rc *rest.Config, scheme *schemeType) (leader *rest.Config, err error) {
 	o := g.options
 	host, port, err := o.webhookHostPort()
+	if err != nil {
+		return nil, err
+	}
+	lock, leader, err := o.elect(ctx, rc, scheme, name)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +185,8 @@ func (g *guard) newManager(rc *rest.Config, scheme *schemeType, lock resourceloc
 		Clients:        func() configv1alpha1.WebhookClients { return g.config.Current().Admission.WebhookClients },
 	})
 	options.WebhookServer = g.webhooks
-	return ctrl.NewManager(rc, options)
+	g.mgr, err = ctrl.NewManager(leader, options)
+	return leader, err
 }
 
 // managerOptions are those of every workload; the name is that of its lease.

@@ -50,18 +50,25 @@ func judgeConfiguration(ctx context.Context, o *Options, req *admissionv1.Admiss
 	if v.Denied != nil || op == rules.Delete || len(more) == 0 {
 		return answer{Verdict: v}, nil
 	}
-	warnings, unreadable := lacking(ctx, o, more)
+	return judgeCopied(ctx, o, more, after, func(sources *propagate.Sources) rules.Verdict {
+		return w.HNCConfiguration(op, c.Name, resources, sources)
+	})
+}
+
+// judgeCopied decides on a configuration by the objects of the kinds that it has copied, and were not.
+func judgeCopied(ctx context.Context, o *Options, kinds []inventory.Kind, after propagate.Rules, judge func(*propagate.Sources) rules.Verdict) (answer, error) {
+	warnings, unreadable := lacking(ctx, o, kinds)
 	if unreadable != "" {
 		return answer{Verdict: rules.Unreadable(unreadable)}, nil
 	}
-	sources, err := o.Sources(ctx, more, after)
+	sources, err := o.Sources(ctx, kinds, after)
 	if err != nil {
 		return answer{}, fmt.Errorf("look at the objects that would be copied: %w", err)
 	}
 	if sources == nil {
 		return answer{}, errors.New("look at the objects that would be copied: nothing is known of them")
 	}
-	return answer{Verdict: w.HNCConfiguration(op, c.Name, resources, sources), warnings: warnings}, nil
+	return answer{Verdict: judge(sources), warnings: warnings}, nil
 }
 
 // lacking says for which kinds Holdfast lacks rights, and of the first one that it cannot even list, that. The objects of

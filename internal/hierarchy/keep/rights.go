@@ -106,25 +106,29 @@ func (k *Keeper) askRights(ctx context.Context, p *world.ConfigPlan) {
 	}
 	due, again := k.lacking.due(k.o.Clock.Now(), k.o.Pauses.RightsAgain)
 	for _, kind := range due {
-		i := slices.IndexFunc(p.Resources, func(r world.ResourceState) bool { return r.Problem == "" && r.Kind.GroupKind() == kind })
-		if i < 0 {
-			k.lacking.forget(kind)
-			continue
-		}
-		advice, err := k.o.Rights(ctx, p.Resources[i].Kind.GroupResource())
-		if err != nil {
-			ctrl.Log.WithName("hierarchy").Info("Cannot tell the rights for a kind; it is tried again", "kind", kind.String(), "error", err.Error())
-			again = true
-			continue
-		}
-		again = again || advice != ""
-		if k.lacking.answered(kind, advice, k.o.Clock.Now()) {
-			for _, at := range k.progress.failed(kind) {
-				k.add(item{what: aCopy, kind: at.Kind, name: at.Name, namespace: at.Namespace})
-			}
-		}
+		again = k.askRight(ctx, p, kind) || again
 	}
 	if again {
 		k.later(item{what: theConfig}, k.o.Pauses.RightsAgain)
 	}
+}
+
+// askRight asks for the rights for one kind. It reports whether to ask again.
+func (k *Keeper) askRight(ctx context.Context, p *world.ConfigPlan, kind schema.GroupKind) (again bool) {
+	i := slices.IndexFunc(p.Resources, func(r world.ResourceState) bool { return r.Problem == "" && r.Kind.GroupKind() == kind })
+	if i < 0 {
+		k.lacking.forget(kind)
+		return false
+	}
+	advice, err := k.o.Rights(ctx, p.Resources[i].Kind.GroupResource())
+	if err != nil {
+		ctrl.Log.WithName("hierarchy").Info("Cannot tell the rights for a kind; it is tried again", "kind", kind.String(), "error", err.Error())
+		return true
+	}
+	if k.lacking.answered(kind, advice, k.o.Clock.Now()) {
+		for _, at := range k.progress.failed(kind) {
+			k.add(item{what: aCopy, kind: at.Kind, name: at.Name, namespace: at.Namespace})
+		}
+	}
+	return advice != ""
 }
