@@ -349,7 +349,8 @@ func TestLeader_twoConfigurationsAtOnceSaySo(t *testing.T) {
 	g := gomega.NewWithT(t)
 	inARow := 0 // one knows a moment before the other
 	g.Eventually(func() int {
-		if inARow++; says() != v1alpha1.ReasonContested {
+		inARow++
+		if says() != v1alpha1.ReasonContested {
 			inARow = 0
 		}
 		return inARow

@@ -63,7 +63,8 @@ func versionsOf(all []object.Declared) map[schema.GroupKind][]string {
 		versions, _, _ := unstructured.NestedSlice(d.Object.Object, "spec", "versions")
 		var served []string
 		for _, v := range versions {
-			if v, is := v.(map[string]any); is && v["served"] == true {
+			v, _ := v.(map[string]any)
+			if is, _ := v["served"].(bool); is {
 				served = append(served, fmt.Sprint(v["name"]))
 			}
 		}

@@ -98,7 +98,7 @@ func TestNamespace_aConditionThatOthersWroteIsPutBack(t *testing.T) {
 				ns.Status.Conditions = []corev1.NamespaceCondition{*tt.have}
 			}
 			if tt.told {
-				r.Keeper.told.Add("ns", told{stamp{"9", r.clock.Now()}, copied})
+				r.told.Add("ns", told{stamp{"9", r.clock.Now()}, copied})
 			}
 			if tt.state != nil {
 				tt.state(r)
