@@ -86,6 +86,7 @@ func TestShare(t *testing.T) {
 			b.gets("a/1", 3)
 			<-time.After(time.Millisecond)
 			b.gets("b/1", 4)
+			<-time.After(time.Millisecond)
 			b.gets("b/2", 3)
 			b.gets("c/1", 1)
 			b.cut("b/1")
