@@ -119,8 +119,8 @@ func certificateCondition(err error, notAfter, now time.Time) metav1.Condition {
 	return c
 }
 
-// definitionsCondition says whether the kinds of some CustomResourceDefinitions are served. Their objects are gone or out of reach
-// otherwise, and nothing else would say why their rules are.
+// definitionsCondition reports CustomResourceDefinitions of Holdfast that the API server does not serve. Without them the rules
+// that their objects make are gone, and no other condition has the reason.
 func definitionsCondition(kinds *inventory.Snapshot, definitions []string) metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionDefinitionsServed, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServed,

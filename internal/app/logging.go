@@ -46,7 +46,8 @@ const (
 	watchErrors = 256
 )
 
-// calm is a handler of logs by which the libraries' retries are no errors: alerts on errors are for what a person has to mend.
+// calm is a slog.Handler that lowers the level of errors after which a library retries: alerts on errors are for what a person has
+// to fix.
 type calm struct {
 	slog.Handler
 	lately *lately

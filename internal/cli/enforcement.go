@@ -201,7 +201,7 @@ func (e enforcement) holds(r policy.Rule, k policy.Key, at place) (bool, error) 
 	return e.holdsAt(k.PolicyName(r), at)
 }
 
-// holdsAt says whether a policy is in force at a place.
+// holdsAt reports whether a policy is in force at a place.
 func (e enforcement) holdsAt(name string, at place) (bool, error) {
 	p, ok := e.Installed[name]
 	switch {
@@ -232,7 +232,7 @@ func (e enforcement) narrowed() bool {
 	return false
 }
 
-// conditional says whether patterns narrow a policy that protects, and cannot be evaluated here.
+// conditional reports whether patterns narrow a policy that protects, and cannot be evaluated here.
 func (e enforcement) conditional() bool {
 	if e.Scope != nil {
 		return false

@@ -27,7 +27,7 @@ type Environment struct {
 	Mistakes []string
 }
 
-// The words that the Drain Cleaner reads as true, and those that somebody who means false would set.
+// The words that the Drain Cleaner reads as true, and common ones for false.
 var (
 	truths     = []string{"true", "1", "yes", "y", "on", "ja", "j", "si", "sim", "oui"}
 	falsehoods = []string{"false", "0", "no", "n", "off"}
@@ -83,7 +83,7 @@ func (e *Environment) readNamespaces(lookup func(string) (string, bool)) {
 	}
 	selected, err := scope.FromDrainNamespaces(text, set)
 	if err != nil {
-		e.Mistakes = append(e.Mistakes, err.Error()+". Until it is mended, evictions in ALL namespaces are guarded")
+		e.Mistakes = append(e.Mistakes, err.Error()+". Until this is fixed, evictions in ALL namespaces are guarded")
 	}
 	e.Overrides = append(e.Overrides, config.ScopeOverride(
 		func(c *configv1alpha1.HoldfastConfiguration) *configv1alpha1.Scope { return &c.Eviction.Scope }, selected, err))

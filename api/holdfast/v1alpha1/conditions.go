@@ -53,8 +53,8 @@ const (
 	ReasonAnchorMissing = "AnchorMissing"
 	// ReasonAPIError says that the API server refused or failed a write.
 	ReasonAPIError = "APIError"
-	// ReasonContested says that somebody else writes Holdfast's admission objects too, such as
-	// a second Holdfast with another configuration.
+	// ReasonContested is for admission objects that another writer keeps changing, such as a
+	// second Holdfast with another configuration.
 	ReasonContested = "Contested"
 	// ReasonExpired says that the serving certificate has expired.
 	ReasonExpired = "Expired"

@@ -72,7 +72,7 @@ func judgeCopied(ctx context.Context, o *Options, kinds []inventory.Kind, after 
 }
 
 // lacking says for which kinds Holdfast lacks rights, and of the first one that it cannot even list, that. The objects of
-// such a kind cannot be compared. Where nobody answers, the kinds are as if Holdfast had all rights: reading them will tell.
+// such a kind cannot be compared. If the API server does not answer, Holdfast is taken to have the rights: its lists and watches fail otherwise.
 func lacking(ctx context.Context, o *Options, kinds []inventory.Kind) (warnings []string, unreadable string) {
 	for _, k := range kinds {
 		missing, err := rights.Of(ctx, o.Client.AuthorizationV1(), k.GroupResource())

@@ -38,7 +38,7 @@ type answer struct {
 	rules.Verdict
 	// mutated is the object to write instead; nil for the one in the request.
 	mutated *unstructured.Unstructured
-	// warnings are what the user is told of a request that passes.
+	// warnings are sent to the user with a request that is allowed.
 	warnings []string
 }
 

@@ -81,8 +81,8 @@ func (k *Keeper) astray(p *world.NamespacePlan) bool {
 	return completeness(p, have, complete, problem) != nil
 }
 
-// putBack has the condition of a namespace written again if it is astray, a moment later: whoever writes another one again
-// and again costs no more than that.
+// putBack requeues a namespace whose condition is not as it should be, after a pause, so that a client that keeps overwriting the
+// condition causes one write per pause.
 func (k *Keeper) putBack(p *world.NamespacePlan) {
 	if !k.astray(p) {
 		return

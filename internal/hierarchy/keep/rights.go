@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/hierarchy/world"
 )
 
-// lacking knows the kinds for which Holdfast lacks rights. It asks for those whose copies it was forbidden to write, which may
-// be the doing of a policy as well, and for those that it cannot watch.
+// lacking knows the kinds for which Holdfast lacks rights. It asks for those whose copies it was forbidden to write, which a
+// policy may have done as well, and for those that it cannot watch.
 type lacking struct {
 	mu    sync.Mutex
 	kinds map[schema.GroupKind]*doubt
@@ -53,7 +53,7 @@ func (l *lacking) of(kind schema.GroupKind) string {
 	return ""
 }
 
-// due are the kinds to ask for now, which is no more often than after a pause each, and waits reports whether there are others.
+// due returns the kinds whose review is due: each is reviewed once per pause. Waits reports whether others are due later.
 func (l *lacking) due(now time.Time, pause time.Duration) (kinds []schema.GroupKind, waits bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,8 +93,8 @@ func (k *Keeper) doubt(i item, err error) {
 	}
 }
 
-// askRights asks for the rights that are in doubt. Those that are missing are asked for again, since nobody tells when they are
-// granted; then the copies that failed are tried at once.
+// askRights reviews the rights that are in doubt. It reviews missing ones again after a pause, as no watch shows that they were
+// granted, and requeues the copies that failed once they are.
 func (k *Keeper) askRights(ctx context.Context, p *world.ConfigPlan) {
 	if k.o.Rights == nil {
 		return

@@ -77,8 +77,8 @@ func (w World) HNCConfiguration(op Operation, name string, resources []Resource,
 	return allowed
 }
 
-// Unreadable is the answer to a configuration that would have objects copied which Holdfast may not list: nobody can say which
-// others they would take the place of.
+// Unreadable refuses a configuration that lists a kind which Holdfast may not list: the conflicts with objects that exist cannot
+// be known.
 func Unreadable(why string) Verdict {
 	return forbidden("%s, and try again", why)
 }

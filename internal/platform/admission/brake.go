@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// A repair is at once; when repairs follow each other without end, somebody
-	// else means to own the same objects, and shouting louder does not help.
+	// The first repairs are immediate. When they do not end, another writer owns
+	// the same objects, and more writes only cost both.
 	brakeBurst, brakeCalm = 10, 8
 	brakePause            = 5 * time.Second
 )
@@ -40,7 +40,7 @@ func (b *brake) repaired(now time.Time) {
 	b.contested = b.contested || b.limiter.TokensAt(now) < brakeBurst/2
 }
 
-// calm reports whether nobody contests the objects. It takes most of the burst without repairs to believe that it is over.
+// calm reports whether no other writer contests the objects. A contest ends once most of the burst is available again.
 func (b *brake) calm(now time.Time) bool {
 	if b.limiter.TokensAt(now) >= brakeCalm {
 		b.contested = false

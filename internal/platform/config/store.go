@@ -113,8 +113,8 @@ func (s *Store) Offer(data []byte, from string) error {
 var errWithdrawn = errors.New("the key " + DataKey + " is gone: write the configuration there again, or, for every default, only " +
 	`"apiVersion: ` + configv1alpha1.GroupVersion + `" and "kind: ` + configv1alpha1.Kind + `"`)
 
-// Withdraw records that a source has no document any more, which means every default. Unless these are in force, nobody can
-// tell that from a mistake which would turn features off, so it is rejected.
+// Withdraw records that a source has no document any more, which means every default. It rejects that unless the defaults are in
+// force: it may be a mistake, and would turn features off.
 func (s *Store) Withdraw(from string) error {
 	if s.loader.sameAsEmpty(s.Current()) {
 		return s.Offer([]byte(Empty), from)

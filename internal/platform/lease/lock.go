@@ -31,7 +31,7 @@ type Lock struct {
 	renewed   time.Time
 }
 
-// NewLock makes a Lock of another one, whose lease ends when it has not been renewed for a duration.
+// NewLock wraps a lock whose lease expires when it was not renewed for a duration.
 func NewLock(l resourcelock.Interface, duration time.Duration, c clock.PassiveClock) *Lock {
 	return &Lock{Interface: l, duration: duration, clock: c}
 }

@@ -34,7 +34,7 @@ type rig struct {
 // comeFrom has the connections that follow come from an IP address: to the server that is another client.
 func (r *rig) comeFrom(ip string) { r.origin.Store(&net.TCPAddr{IP: net.ParseIP(ip)}) }
 
-// from is a listener whose connections have the address of an origin.
+// from is a listener whose connections have origin as their remote address.
 type from struct {
 	net.Listener
 	origin *atomic.Pointer[net.TCPAddr]

@@ -78,8 +78,8 @@ type Pauses struct {
 	TreeCounts time.Duration
 	// TreeStatus is how often at most the status of the HNCConfiguration is looked at.
 	TreeStatus time.Duration
-	// RightsAgain is how often it is asked for rights that Holdfast lacks for a kind that is to be copied: nobody tells when they
-	// are granted.
+	// RightsAgain is how often trees review the rights that Holdfast lacks for a kind that is to be copied: no watch shows that they
+	// were granted.
 	RightsAgain time.Duration
 	// HeldRemovals is how often a copy whose removal is held is looked at again: it may be explained
 	// by then.

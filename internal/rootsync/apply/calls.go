@@ -183,7 +183,7 @@ func (e *Engine) look(it *item, f decide.Facts) call {
 	})
 }
 
-// abandon takes off an object what says that it is the sync's. KeptBy are those who keep it; empty for nobody.
+// abandon removes the marks of the RootSync from an object. KeptBy names the others that manage it; empty for none.
 func (e *Engine) abandon(it *item, keptBy string) call {
 	t := e.task(it)
 	return t.call(func(ctx context.Context) (*unstructured.Unstructured, error) {

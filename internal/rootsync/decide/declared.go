@@ -60,7 +60,7 @@ func present(f Facts, w Want) Verdict {
 	case w.OnlyMetadata:
 		return onlyMetadata(f, w, mine)
 	case f.Seen.Ignored:
-		// Not that it had an effect: but whoever looks at the object would take it for one whose drift stays.
+		// The annotation has no effect without the declaration, but suggests on the object that drift stays.
 		return Verdict{Action: ApplyMetadata, Why: "it is not declared to be left as it is", Drift: f.Wrote != nil}
 	case !mine:
 		return Verdict{Action: Apply, Why: "it is taken over", Drift: f.Wrote != nil}

@@ -33,8 +33,8 @@ func Strip(o metav1.Object) ([]byte, error) {
 	return patch(o, labels, annotations)
 }
 
-// Mark is a merge patch that writes on an object what says whose it is, and whether its content is left as it is, as both are
-// on stamped.
+// Mark is a merge patch that sets on an object the marks of the RootSync and the annotation "mutation: ignore", as they are on
+// stamped.
 func Mark(o metav1.Object, stamped *unstructured.Unstructured) ([]byte, error) {
 	labels, annotations := map[string]any{}, map[string]any{}
 	for k, v := range stamped.GetLabels() {

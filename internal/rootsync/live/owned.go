@@ -15,7 +15,7 @@ import (
 )
 
 // Owned is a digest of the fields that a RootSync has applied and still owns, and of when the API server noted that they
-// changed, by which a value shows that somebody else writes as the same field manager; empty if there are none.
+// changed, by which a write of another client with the same field manager shows; empty if there are none.
 func Owned(o metav1.Object) string {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return ownedOf(u)

@@ -57,7 +57,7 @@ type Seen struct {
 	Stamped bool
 	// Detached says whether the object is to stay when it is no longer declared.
 	Detached bool
-	// Ignored says whether the object has the annotation by which its content is left as it is.
+	// Ignored says whether the object has the annotation "mutation: ignore".
 	Ignored bool
 	// InheritedFrom is the namespace from which the object is copied down a hierarchy.
 	InheritedFrom string

@@ -47,7 +47,7 @@ func (s *sight) takeOver() (Action, error) {
 			rest = append(rest, e)
 		}
 	}
-	delete(from, OrphanManager) // nobody writes by that name again
+	delete(from, OrphanManager) // no client writes by that name again
 	rest = append(rest, entry{metav1.ManagedFieldsEntry{
 		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: since,
 	}, mine})
@@ -59,9 +59,9 @@ func (s *sight) takeOver() (Action, error) {
 	return Action{Do: TakeOver, Patch: patch, From: from}, err
 }
 
-// letGo leaves an account as it is: its object was deleted by somebody who wanted what
-// belongs to it to stay. What Holdfast has set is OrphanManager's then. Were it nobody's,
-// an object of the same name that is made later would yield its own former values.
+// letGo leaves an account as it is: its object was deleted with its dependents orphaned. The fields that
+// Holdfast owns go to OrphanManager: without an owner, an object of the same name that is
+// created later would yield its own former values.
 func letGo(f Facts) Verdict {
 	s, err := see(f, mapping.Want{})
 	if err != nil {

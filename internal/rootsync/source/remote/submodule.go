@@ -15,7 +15,7 @@ const SubmoduleFile = ".git"
 const submodule = "submodule "
 
 // Submodule writes the folder of a Git submodule, with the commit that the tree refers to. Submodules
-// are not fetched: whoever reads the folder has to refuse it, as what is in it is missing.
+// are not fetched: readers of the folder refuse it, since its content is missing.
 func (w *Writer) Submodule(name, commit string) error {
 	if err := w.Dir(name); err != nil {
 		return err
